@@ -1,0 +1,1 @@
+"""Durable signals for Python."""

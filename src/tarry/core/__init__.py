@@ -1,0 +1,1 @@
+"""The rules of a run as pure functions: values in, values out, nothing called."""

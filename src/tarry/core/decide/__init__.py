@@ -1,0 +1,1 @@
+"""What each command changes in one run, one file per noun."""

@@ -1,0 +1,1 @@
+"""The leaves through which the world reaches the app; they know only the app."""

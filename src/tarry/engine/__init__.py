@@ -1,0 +1,1 @@
+"""The flow of one turn: wake, claim, resume, park."""

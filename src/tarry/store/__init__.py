@@ -1,0 +1,1 @@
+"""Where runs are kept: the only room with SQL, and it decides nothing."""
