@@ -1,1 +1,1 @@
-"""Public tools for tests: clocks to step, faults to inject, histories to check, the conformance suite for stores."""
+"""Public tools for tests: a clock to step, faults to inject, histories to check, the suite for stores."""
