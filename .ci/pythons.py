@@ -73,11 +73,13 @@ def main() -> int:
     given = parser.parse_args()
     own = f"{sys.version_info[0]}.{sys.version_info[1]}" if given.skip_own else None
     tests = [path for path in given.tests if (ROOT / path).exists()]
+    if not tests:
+        parser.error(f"none of these is there: {' '.join(given.tests)}")
     failed: list[str] = []
     for version in (v for v in SUPPORTED if v != own):
         interpreter = find(version)
         print(f"Python {version}: {interpreter or 'not on this machine'}", flush=True)
-        if interpreter and tests and not passes(environment(version, interpreter), tests, given.within):
+        if interpreter and not passes(environment(version, interpreter), tests, given.within):
             failed.append(version)
     print(f"failed under Python {', '.join(failed)}" if failed else "passed under each", flush=True)
     return 1 if failed else 0
