@@ -93,6 +93,7 @@ def test_what_asyncio_offers_between_branches_works(body, result):
     assert task.result() == result
     assert one.refused == []
     assert one.loop.unwind() == []
+    assert one.loop.unhandled == []
 
 
 def calling(call):

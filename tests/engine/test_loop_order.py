@@ -202,9 +202,10 @@ def test_as_completed_takes_sets_of_tasks_and_the_same_coroutine_twice():
         tasks = {asyncio.create_task(branch(n)) for n in range(3)}
         results = [await each for each in asyncio.as_completed(tasks)]
         twice = branch("once")
-        return results + [await each for each in asyncio.as_completed([twice, twice])]
+        results += [await each for each in asyncio.as_completed([*tasks, twice, twice])]
+        return results, len(one.loop._tasks)
 
-    assert OnePass().run(body).result() == [0, 1, 2, "once"]
+    assert OnePass().run(body).result() == ([0, 1, 2, 0, 1, 2, "once"], 1 + 3 + 1)
 
 
 def test_equality_of_tasks_and_futures_stays_identity():

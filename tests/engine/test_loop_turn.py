@@ -93,6 +93,9 @@ def test_a_pump_inside_a_task_or_inside_itself_is_refused():
 
     one = OnePass()
     assert "plain callback" in str(one.run(body).exception())
+    one.loop.call_soon(one.loop.pump)
+    one.loop.pump()
+    assert "plain callback" in str(one.loop.unhandled.pop())
 
 
 def test_two_loops_pumped_in_turn_keep_their_contexts():
@@ -287,7 +290,10 @@ def test_nothing_can_be_scheduled_on_a_closed_loop():
 
     one = OnePass()
     assert one.run(body).exception() is None
+    one.loop.call_soon(one.log.append, "too late")
     one.loop.close()
+    one.loop.pump()
+    assert one.log == []
     assert one.loop.is_closed()
     with pytest.raises(RuntimeError, match="closed"):
         one.loop.call_soon(print)
@@ -315,6 +321,9 @@ def test_another_thread_cannot_schedule_anything():
     assert one.log == []
     assert len(caught) == 2
     assert one.refused == caught
+    with pytest.raises(NotDurable, match="from outside the run"):
+        one.loop.call_soon_threadsafe(one.log.append, "not its turn")
+    assert one.loop.idle
 
 
 def test_eager_tasks_start_at_once():

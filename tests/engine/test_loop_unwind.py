@@ -165,6 +165,21 @@ def test_a_task_that_will_not_end_is_closed_by_force_and_named():
     assert len(one.log) == before
 
 
+def test_a_body_that_swallows_the_first_close_is_closed_again():
+    """An `except BaseException` around one wait costs one attempt, not memory for good."""
+
+    async def body(one):
+        for _ in range(12):
+            with contextlib.suppress(BaseException):
+                await one.loop.create_future()
+
+    one = OnePass()
+    task = one.run(body)
+    assert one.loop.unwind(rounds=3) == ["body"]
+    assert task.get_coro().cr_frame is None
+    assert unwind._UNCLOSABLE == []
+
+
 def test_a_body_that_cannot_be_closed_is_kept_from_the_collector():
     """Even GeneratorExit in vain: kept for good, it costs memory, but runs in no other run's turn."""
 
