@@ -143,7 +143,6 @@ class EntryKind(StrEnum):
     TIMER = "timer"
     FIRST = "first"
     RECEIVE = "receive"
-    FOLD = "fold"
     NOW = "now"
 
 
@@ -288,12 +287,14 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Slot:
-    """What is remembered of a name beside its arrivals: a channel's head, a signal's last closed round."""
+    """What is remembered of a name beside its arrivals: a channel's head and the state of the fold over it (they
+    are one row, so that they commit together), or why a signal's last round closed without a payload."""
 
     run_id: str
     kind: ArrivalKind
     name: str
     acked: int = 0
+    state: bytes | None = None
     closed: str | None = None
     closed_ms: int | None = None
 

@@ -129,13 +129,13 @@ class Close:
 
 @dataclass(frozen=True)
 class Ack:
-    """The oldest message of a channel is done. A fold's new state replaces its last one, and what was journaled
-    under `drop_scope` goes. `size` is the payload's, in bytes: it no longer counts as buffered."""
+    """The oldest message of a channel is done: `size` bytes of payload no longer count as buffered. `state` is
+    the fold's new one; what was journaled under `drop_scope` (a prefix) goes."""
 
     channel: str
     number: int
     size: int
-    fold: Entry | None = None
+    state: bytes | None = None
     drop_scope: str | None = None
 
 

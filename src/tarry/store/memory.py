@@ -12,9 +12,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from tarry.core.commands import Want
 from tarry.core.decide.letters import letter_id, shown
-from tarry.core.journal import PAGE, Journal
+from tarry.core.journal import Journal, first_want
 from tarry.core.view import (
     LIVE,
     DropArrival,
@@ -33,7 +32,6 @@ from tarry.model import (
     ArrivalStatus,
     Audit,
     Entry,
-    EntryKind,
     Letter,
     NameId,
     Outgoing,
@@ -212,9 +210,10 @@ class MemoryTransaction:
         tables = self._tables
         entries = tuple(tables.of(tables.entries, run.id))
         arrivals = [a for a in tables.of(tables.arrivals, run.id) if a.kind is ArrivalKind.SIGNAL]
-        slots = {s.name: s for s in tables.of(tables.slots, run.id) if s.kind is ArrivalKind.CHANNEL}
         channels = {a.name for a in tables.of(tables.arrivals, run.id) if a.kind is ArrivalKind.CHANNEL}
-        messages = {name: tables.page(run.id, first_want(name, entries)) for name in channels}
+        channels |= {s.name for s in tables.of(tables.slots, run.id) if s.kind is ArrivalKind.CHANNEL}
+        slots = {name: tables.slot(run.id, NameId(ArrivalKind.CHANNEL, name)) for name in channels}
+        messages = {name: tables.page(run.id, first_want(slot, entries)) for name, slot in slots.items()}
         waits = tuple(view.waits.values())
         return Journal(run, entries, waits, {a.no: a for a in arrivals}, slots, messages)
 
@@ -250,15 +249,6 @@ class MemoryTransaction:
         for letter_key in old[:limit]:
             self._drop(self._tables.letters, letter_key)
         return len(old[:limit])
-
-
-def first_want(channel: str, entries: Sequence[Entry]) -> Want:
-    """Where a pass begins to read a channel, and how far at first: see `Journal`."""
-    of_channel = [entry for entry in entries if entry.name == channel]
-    received = sum(entry.kind is EntryKind.RECEIVE for entry in of_channel)
-    folds = [entry.arrival or 0 for entry in of_channel if entry.kind is EntryKind.FOLD]
-    after = folds[-1] if folds and not received else 0
-    return Want(channel, after, received + PAGE)
 
 
 def _live(arrivals: Sequence[Arrival], name: NameId) -> list[Arrival]:

@@ -1,5 +1,5 @@
-"""One turn of a run, written by its owner under the fence (DESIGN of the engine: placed outcomes, steps, waits,
-acks, and the pause or the end, in one command).
+"""One turn of a run, written by its owner under the fence: outcomes placed, steps, waits, acks, and the pause or the
+end, in one command.
 
 Park is level-triggered: it is refused while anything on file can still be taken in, whenever it came.
 """
@@ -58,7 +58,7 @@ def _ack(draft: Draft, part: Ack) -> None:
     slot = draft.slot(ArrivalKind.CHANNEL, part.channel)
     if part.number <= slot.acked:
         return
-    draft.put(replace(slot, acked=part.number))
+    draft.put(replace(slot, acked=part.number, state=part.state))
     draft.set(
         buffered=draft.run.buffered - 1,
         buffered_bytes=draft.run.buffered_bytes - part.size,
@@ -66,8 +66,6 @@ def _ack(draft: Draft, part: Ack) -> None:
     )
     if part.drop_scope is not None:
         draft.put(DropEntries(draft.run.id, scope=part.drop_scope))
-    if part.fold is not None:
-        draft.put(replace(part.fold, at_ms=draft.now))
 
 
 def _park(draft: Draft, part: Park) -> None:

@@ -79,7 +79,7 @@ class Draft:
     def close_name(self, wait: Wait, reason: str) -> None:
         """Remembers why a signal's round closed without a payload: its late senders are told."""
         if wait.kind is WaitKind.SIGNAL and not wait.late:
-            slot = Slot(self.run.id, ArrivalKind.SIGNAL, wait.name, 0, reason, self.now)
+            slot = Slot(self.run.id, ArrivalKind.SIGNAL, wait.name, closed=reason, closed_ms=self.now)
             self.writes.append(slot)
 
     def slot(self, kind: ArrivalKind, name: str) -> Slot:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tarry.core.commands import Cancel, CloseChannel, Resolve, Retry
 from tarry.core.decide.draft import Draft
 from tarry.core.decide.finish import end
@@ -15,8 +17,6 @@ from tarry.model import (
     CancelReceipt,
     Entry,
     EntryKind,
-    Outcome,
-    Slot,
     Status,
     WaitKind,
 )
@@ -92,8 +92,7 @@ def close_channel(draft: Draft, command: CloseChannel) -> bool:
     slot = draft.slot(ArrivalKind.CHANNEL, command.name)
     if slot.closed is not None or over(draft.run):
         return False
-    run_id = draft.run.id
-    draft.put(Slot(run_id, ArrivalKind.CHANNEL, command.name, slot.acked, "closed", draft.now))
+    draft.put(replace(slot, closed="closed", closed_ms=draft.now))
     draft.audit(command.actor, "close_channel", command.name)
     if draft.open_waits(WaitKind.CHANNEL, command.name):
         draft.wake()

@@ -1,0 +1,75 @@
+"""How a pass ends: what the body came to, as the command that ends it (rules 3.7, 3.9, 3.12)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tarry.core.codec import encode_error
+from tarry.core.commands import Block, End, Finish, Release
+from tarry.errors import BadInput, OutcomeUnknown, RunCancelled, RunExpired, StepFailed
+from tarry.model import Blocked, RunRecord, Status
+
+if TYPE_CHECKING:
+    from tarry.engine.resume import Host
+    from tarry.engine.workflow import Workflow
+
+LOG = logging.getLogger("tarry.engine")
+
+def block(why: Blocked, reason: str) -> Block:
+    return Block(why, reason)
+
+
+def deadlock() -> Block:
+    return Block(
+        Blocked.DEADLOCK,
+        "The body waits for something that no durable call and no step will ever bring. Change the code, then"
+        " retry the run.",
+    )
+
+
+def undecodable(error: Exception) -> Block:
+    return Block(Blocked.UNDECODABLE, f"The run's input: {error}")
+
+
+def forced(run: RunRecord) -> Finish:
+    """The body was told of the cancel and does not end: it is ended."""
+    return Finish(Status.CANCELLED if run.cancelling else Status.EXPIRED)
+
+
+def of_body(body: asyncio.Task[Any], workflow: Workflow, run: RunRecord) -> End:
+    error = asyncio.CancelledError() if body.cancelled() else body.exception()
+    if error is None:
+        return _returned(body.result(), workflow)
+    if isinstance(error, OutcomeUnknown):
+        return Block(Blocked.UNKNOWN_OUTCOME, str(error))
+    if isinstance(error, (RunCancelled, RunExpired)) and (run.cancelling or run.expiring):
+        return forced(run)
+    culprit = error.fields.get("entry") if isinstance(error, StepFailed) else None
+    delay_ms = workflow.retry.delay_ms(run.attempt, run.id)
+    if delay_ms is not None and isinstance(error, Exception):
+        return Release(delay_ms, again=True, culprit=culprit)
+    return Finish(Status.FAILED, error=encode_error(error), culprit=culprit)
+
+
+def _returned(value: Any, workflow: Workflow) -> Finish:
+    """A result that cannot be stored is a failure on record, not a run that hangs (rule 13)."""
+    try:
+        return Finish(Status.SUCCEEDED, result=workflow.result.encode(value))
+    except BadInput as error:
+        return Finish(Status.FAILED, error=encode_error(error))
+
+
+async def run_hooks(hooks: Sequence[Callable[[], Any]], host: Host, run: RunRecord) -> None:
+    """Clean-up at the run's end, last registered first; what fails there is logged and changes nothing."""
+    for hook in reversed(hooks):
+        try:
+            if inspect.iscoroutinefunction(hook):
+                await hook()
+            else:
+                await host.call(hook)
+        except Exception:
+            LOG.exception("run %s: its clean-up failed", run.id)
