@@ -48,7 +48,7 @@ class OnePass:
 
 
 def on_a_worker(work: Callable[[], Any]) -> Any:
-    """What `work` returns when a worker's loop calls it, as it does a pump: from a plain callback."""
+    """What `work` returns when a worker's loop calls it, from a plain callback, as it does a pump."""
 
     async def worker() -> Any:
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

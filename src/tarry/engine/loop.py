@@ -1,10 +1,10 @@
 """The event loop of one run: a ready queue, tasks and futures, and nothing else.
 
 A run's body lives on a loop of its own. It has no selector, no timers and no threads, so it cannot move by
-itself: its owner, the worker's loop, pumps it from a plain callback, and each pump runs it until its ready
-queue is empty. That makes "quiescent" exact (rule 3.8), and it makes a pass repeatable (rule 3.2): what the
-body does between two outcomes depends on nothing but those outcomes. Whatever would break that is refused
-at the call, and the engine is told first, for a refusal counts even where the body swallows it (rule 3.13).
+itself: its owner, the worker's loop, pumps it, and each pump runs it until its ready queue is empty. That
+makes "quiescent" exact (rule 3.8), and it makes a pass repeatable (rule 3.2): what the body does between two
+outcomes depends on nothing but those outcomes. Whatever would break that is refused at the call, and the
+engine is told first, for a refusal counts even where the body swallows it (rule 3.13).
 
 Invariants:
 - While a pump runs, this loop is the running loop of its thread, with async-generator hooks of its own;
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from asyncio import events
+from asyncio import events, tasks
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import Context
@@ -43,8 +43,9 @@ ExceptionHandler = Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object]
 class RunLoop(asyncio.AbstractEventLoop):
     """The loop of one pass over one run.
 
-    `on_refused` hears of each refusal, on whichever thread it happens. `seed` is a number that stays the
-    run's from pass to pass: it spreads the tasks of many runs in sets and maps that all of them share.
+    `on_refused` hears of each refusal, on whichever thread it happens. `seed` is a number that is the run's
+    own in every pass: it keeps the tasks of many runs apart in the sets and maps that all of them share, as
+    asyncio's set of all tasks is.
     """
 
     def __init__(self, context: Context, on_refused: Callable[[NotDurable], None], *, seed: int = 0) -> None:
@@ -77,23 +78,25 @@ class RunLoop(asyncio.AbstractEventLoop):
 
     def pump(self, limit: int = 100_000) -> None:
         """Runs the body until it is quiescent; raises NotDurable if it is not after `limit` callbacks."""
-        outer = events._get_running_loop()
-        if self._turning or (outer is not None and asyncio.current_task(outer) is not None):
-            raise RuntimeError(
-                "pump() belongs in a plain callback: not in a task, nor in the loop's own turn"
-            )
-        hooks = sys.get_asyncgen_hooks()
+        if self._turning:
+            raise RuntimeError("This event loop is already running")
+        outer, hooks = events._get_running_loop(), sys.get_asyncgen_hooks()
+        task = None if outer is None else asyncio.current_task(outer)
+        if outer is not None and task is not None:
+            tasks._leave_task(outer, task)  # from Python 3.14 a thread has one current task for all its loops
         self._turning = True
         events._set_running_loop(self)
         sys.set_asyncgen_hooks(self._generator_begun, self._generator_dropped)
         try:
             self._drain(limit)
         finally:
+            self._turning = False
             sys.set_asyncgen_hooks(*hooks)
             events._set_running_loop(outer)
             if outer is not None:
                 asyncio.set_event_loop(outer)  # frameworks set the loop that they find running
-            self._turning = False
+                if task is not None:
+                    tasks._enter_task(outer, task)
 
     def live_tasks(self) -> list[RunTask]:
         """The tasks that are not done, oldest first."""
