@@ -232,6 +232,11 @@ class LeaseLost(TarryError):
     """Run {run_id} belongs to another worker by now (epoch {epoch} is over). Nothing was written."""
 
 
+class WakeNotScheduled(TarryError):
+    """Run {run_id} pauses and is due at {at}, but its wake-up could not be scheduled: {reason}. The pause is on
+    file: drive the run again then, by app.drive or app.fire_due."""
+
+
 class StoreError(TarryError):
     """The store failed: {reason}."""
 

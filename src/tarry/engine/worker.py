@@ -14,16 +14,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
-from tarry.clock import new_id
 from tarry.core.commands import Advance, Release
 from tarry.core.journal import Journal
 from tarry.engine.resume import Pass
 from tarry.engine.workflow import Registry
 from tarry.errors import LeaseLost
-from tarry.model import WorkerRecord
 from tarry.store.fold import Notes
 from tarry.store.protocol import Store
-from tarry.store.sweeps import ClaimDue, Leave, Register, Sweep
+from tarry.store.sweeps import ClaimDue
 
 LOG = logging.getLogger("tarry.worker")
 
@@ -55,6 +53,7 @@ class Runner:
         self._writer = writer
         self._registry = registry
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._idle: asyncio.Future[None] | None = None
 
     async def claim(self, limit: int, only: list[tuple[str, str]] | None = None) -> int:
         """Claims due runs and starts their passes; how many. Raises LeaseLost."""
@@ -110,7 +109,15 @@ class Runner:
     def over(self, turn: Pass) -> None:
         if self.held.get(turn.run.id) is turn:
             del self.held[turn.run.id]
+        if not self.held and self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
         self.on_over(turn)
+
+    async def idle(self) -> None:
+        """Until nothing is held."""
+        while self.held:
+            self._idle = self.loop.create_future()
+            await self._idle
 
     async def drain(self, wait_s: float = DRAIN_S) -> None:
         """Lets all runs go: steps in progress get `wait_s` to be recorded, the rest is ready for others."""
@@ -119,8 +126,7 @@ class Runner:
             await asyncio.wait(steps, timeout=wait_s)
         for turn in list(self.held.values()):
             turn.give_up(Release())
-        while self.held:
-            await asyncio.sleep(0.005)
+        await self.idle()
 
     def abandon(self) -> None:
         """The lease is lost: nothing that is held may write any more."""
@@ -155,6 +161,9 @@ class Worker:
                 turn.nudge()
         if notes.ready:
             self._woken.set()
+
+    def look(self) -> None:
+        self._woken.set()
 
     def stop(self) -> None:
         self._stopping = True
@@ -195,17 +204,3 @@ class Worker:
     def _changed(self) -> bool:
         before, self._change = self._change, self._store.change()
         return before != self._change
-
-
-def worker_record(
-    store: Store, id: str, address: str | None, registry: Registry, host: str, pid: int, lease_ms: int
-) -> WorkerRecord:
-    clock = store.clock
-    now = clock.now_ms()
-    workflows = tuple(sorted(registry.accepts))
-    return WorkerRecord(
-        id, clock.boot, clock.lease_ms() + lease_ms, address, host, pid, workflows, now, now
-    )
-
-
-_ = (Leave, Register, Sweep, new_id)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tarry.core import accepts
 from tarry.core.accepts import near_misses
-from tarry.core.codec import Typed, digest, return_type, typed
+from tarry.core.codec import Typed, digest, encode_args, return_type, typed
 from tarry.core.names import check_name
 from tarry.core.retry import Retry, policy
 from tarry.engine.names import Name
@@ -30,10 +31,14 @@ class Workflow:
     accepts: str | None = None
     documents: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
-    @property
+    @cached_property
     def result(self) -> Typed:
         """The codec of what the function returns, by its annotation."""
         return typed(return_type(self.body, None))
+
+    def encode_args(self, args: Sequence[Any]) -> bytes:
+        """The input as stored: one JSON array, by the function's annotations. Raises BadArguments."""
+        return encode_args(self.body, args)
 
 
 def workflow(

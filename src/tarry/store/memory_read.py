@@ -86,6 +86,9 @@ class MemoryReads:
     def due(self, workflows: Sequence[str]) -> bool:
         return bool(self.tables.due(workflows, self.clock.now_ms()))
 
+    def due_runs(self, workflows: Sequence[str], limit: int) -> list[str]:
+        return [run.id for run in self.tables.due(workflows, self.clock.now_ms())[:limit]]
+
     def next_due_ms(self, workflows: Sequence[str]) -> int | None:
         claimable = self.tables.claimable(frozenset(workflows))
         return min((run.due_ms for run in claimable if run.due_ms is not None), default=None)

@@ -185,6 +185,10 @@ class Reads(Protocol):
         """Whether a claim would find something: a peek, so that workers do not wake each other for ever."""
         ...
 
+    def due_runs(self, workflows: Sequence[str], limit: int) -> list[str]:
+        """The runs that a claim would find, by due_ms."""
+        ...
+
     def next_due_ms(self, workflows: Sequence[str]) -> int | None: ...
     def change(self) -> int:
         """A number that changes when another connection, in this process or another, has committed."""
