@@ -14,7 +14,7 @@ import inspect
 from typing import Any
 
 
-class _Told:
+class _Told(BaseException):
     """Formats the class's docstring with the fields given, and keeps the fields as attributes."""
 
     fields: dict[str, Any]
@@ -30,7 +30,7 @@ class _Told:
         return _rebuild, (type(self), self.fields)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.fields == self.fields  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.fields == self.fields
 
     def __hash__(self) -> int:
         return hash((type(self), str(self)))
@@ -285,9 +285,9 @@ class Parked(BaseException):
     """The run pauses and its body is unwound; it will be run again from the top (rule 3.8). Let it pass."""
 
 
-class RunCancelled(_Told, BaseException):
+class RunCancelled(_Told):
     """Run {run_id} was cancelled{by}."""
 
 
-class RunExpired(_Told, BaseException):
+class RunExpired(_Told):
     """Run {run_id} has reached its deadline."""

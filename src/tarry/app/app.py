@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import cached_property
@@ -115,6 +115,8 @@ class App(Lists):
     @overload
     def workflow(
         self,
+        body: None = None,
+        /,
         *,
         name: str | None = None,
         accepts: Sequence[Name[Any]] | None = None,
@@ -261,9 +263,7 @@ class App(Lists):
         command = Deliver(check_run_id(run_id), kind, name, data, key, actor, require_wait)
         return await self.open().writer.commit(command)
 
-    async def close_channel(
-        self, run_id: str, channel: str | Channel[Any], *, actor: str | None = None
-    ) -> bool:
+    async def close_channel(self, run_id: str, channel: str | Channel[Any], *, actor: str | None = None) -> bool:
         """Ends the loop over a channel after what is buffered (rule 5.6); False where it was closed already."""
         name = channel if isinstance(channel, str) else channel.name
         command = CloseChannel(check_run_id(run_id), check_name("channel", name), parcels.checked_actor(actor))
@@ -309,7 +309,7 @@ class App(Lists):
         threads: int = 32,
         lease_s: float = 10,
         stuck_after_s: float = 60,
-    ) -> AsyncIterator[HostedWorker]:
+    ) -> AsyncGenerator[HostedWorker, None]:
         """A worker in this process, for the time of the block (rules 2.1, 11)."""
         core = self.open()
         options = WorkerOptions(concurrency, threads, lease_s, stuck_after_s)

@@ -78,5 +78,3 @@ def failure(run: RunRecord) -> RunFailed:
     text = f"{record.type}: {record.message}" if record is not None else "it was ended"
     by = f" by {run.cancel_actor}" if run.cancel_actor else ""
     return RunFailed(run_id=run.id, status=run.status.value, error=text, reason=by, record=record)
-
-

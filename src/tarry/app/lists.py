@@ -90,9 +90,7 @@ class Lists:
         page = await asyncio.to_thread(self.open().store.waits, where, cursor, limit)
         return _mapped(page, lambda row: rows.wait_row(*row))
 
-    async def journal(
-        self, run_id: str, *, cursor: str | None = None, limit: int = 100
-    ) -> Page[rows.JournalRow]:
+    async def journal(self, run_id: str, *, cursor: str | None = None, limit: int = 100) -> Page[rows.JournalRow]:
         """A run's journal, in order."""
         page = await asyncio.to_thread(self.open().store.journal, check_run_id(run_id), cursor, limit)
         return _mapped(page, rows.journal_row)
@@ -170,5 +168,3 @@ def _found(store: Store, run_id: str) -> RunRecord:
 
 def _mapped(page: Page[A], shape: Callable[[A], B]) -> Page[B]:
     return Page(tuple(shape(row) for row in page.rows), page.next_cursor)
-
-

@@ -80,5 +80,3 @@ def resolution(result: Any, failed: str | None, redo: bool) -> tuple[Outcome, by
     if failed is not None:
         return Outcome.FAILED, encode_error(RuntimeError(failed))
     return Outcome.OK, payload_bytes("", result)
-
-

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tarry.core.decide import letters
 from tarry.core.codec import decode_error
+from tarry.core.decide import letters
 from tarry.core.durations import from_ms
 from tarry.model import Entry, FieldError, Letter, RunRecord, Status, Wait, WorkerRecord
 

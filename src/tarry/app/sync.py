@@ -114,9 +114,7 @@ class SyncApp:
         deadline: Where | None = None,
         start_at: Where | None = None,
     ) -> SyncHandle[Any]:
-        started = self._app.start(
-            workflow, *args, id=id, tags=tags, deadline=deadline, start_at=start_at
-        )
+        started = self._app.start(workflow, *args, id=id, tags=tags, deadline=deadline, start_at=start_at)
         return SyncHandle(self._portal.run("start", started), self._portal)
 
     def handle(self, run_id: str) -> SyncHandle[Any]:
@@ -154,9 +152,7 @@ class SyncApp:
         actor: str | None = None,
         require_wait: bool = False,
     ) -> Receipt:
-        sent = self._app.signal(
-            run_id, signal, payload, key=key, actor=actor, require_wait=require_wait
-        )
+        sent = self._app.signal(run_id, signal, payload, key=key, actor=actor, require_wait=require_wait)
         return self._portal.run("signal", sent)
 
     def send(
@@ -208,9 +204,7 @@ class SyncApp:
         cursor: str | None = None,
         limit: int = 100,
     ) -> Page[RunRow]:
-        page = self._app.runs(
-            workflow=workflow, status=status, tag=tag, prefix=prefix, cursor=cursor, limit=limit
-        )
+        page = self._app.runs(workflow=workflow, status=status, tag=tag, prefix=prefix, cursor=cursor, limit=limit)
         return self._portal.run("runs", page)
 
     def waits(

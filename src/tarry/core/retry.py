@@ -27,7 +27,8 @@ class Retry:
     def __post_init__(self) -> None:
         if self.attempts < 1 or self.factor < 1 or not 0 <= self.jitter <= 1:
             raise ValueError("Retry needs attempts >= 1, factor >= 1 and 0 <= jitter <= 1")
-        duration_ms(self.first), duration_ms(self.max)
+        for delay in (self.first, self.max):
+            duration_ms(delay)
 
     def delay_ms(self, attempt: int, seed: str) -> int | None:
         """How long after the failure of attempt number `attempt` (from 1) the next one starts; None: give up."""

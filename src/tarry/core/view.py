@@ -95,18 +95,7 @@ class Sweep:
 
 
 Write = (
-    RunRecord
-    | Wait
-    | Arrival
-    | Slot
-    | Entry
-    | Letter
-    | Audit
-    | Outgoing
-    | DropWait
-    | DropArrival
-    | DropEntries
-    | Sweep
+    RunRecord | Wait | Arrival | Slot | Entry | Letter | Audit | Outgoing | DropWait | DropArrival | DropEntries | Sweep
 )
 
 
@@ -165,11 +154,11 @@ def _put_arrival(view: View, row: Arrival) -> None:
     view.settled[row.no] = row
     if row.kind is ArrivalKind.SIGNAL and name in view.live:
         others = [other for other in view.live[name] if other.no != row.no]
-        view.live[name] = others + [row] if row.status in LIVE else others
+        view.live[name] = [*others, row] if row.status in LIVE else others
     for want, page in view.pages.items():
-        if row.kind is ArrivalKind.CHANNEL and want.channel == row.name and row.no > want.after:
-            if len(page) < want.limit:
-                page.append(row)
+        fits = row.kind is ArrivalKind.CHANNEL and want.channel == row.name and row.no > want.after
+        if fits and len(page) < want.limit:
+            page.append(row)
 
 
 def _put_slot(view: View, row: Slot) -> None:

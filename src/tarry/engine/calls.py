@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tarry.core.commands import Open
 from tarry.engine.frame import Frame
 from tarry.model import EntryId, Wait, WaitId
 
@@ -35,11 +36,12 @@ class Call:
         """The waits that it has, or will have, on file."""
         return ()
 
+    def opening(self) -> Open:
+        """The part that puts its waits on file."""
+        raise NotImplementedError
+
     def settled(self, wait: Wait) -> None:
         """One of its waits has an outcome on file."""
-
-    def dropped(self) -> None:
-        """The code that waited for it is gone, by a task cancelled or a pass unwound."""
 
     def resolve(self, value: Any) -> None:
         self.turn.done(self)

@@ -17,7 +17,7 @@ from tarry.engine.durable import Durable
 from tarry.engine.frame import Frame, current
 from tarry.engine.names import Channel
 from tarry.engine.steps import Acking, StepCall, StepOptions
-from tarry.errors import NameReused, Parked, Undecodable
+from tarry.errors import Parked, Undecodable
 from tarry.model import (
     Arrival,
     Entry,
@@ -46,7 +46,7 @@ class ReceiveCall(Call):
 
     def __init__(self, frame: Frame, channel: Channel[Any], *, journaled: bool) -> None:
         turn = frame.turn
-        round = turn.next_round(EntryKind.RECEIVE, frame.scope, channel.name) if journaled else 0
+        round = turn.calls.next_round(EntryKind.RECEIVE, frame.scope, channel.name) if journaled else 0
         entry_id = EntryId(EntryKind.RECEIVE, frame.scope, channel.name, round)
         super().__init__(frame, entry_id, f"run.receive({channel.name!r})")
         self._channel = channel
@@ -66,7 +66,7 @@ class ReceiveCall(Call):
 
     def look(self) -> None:
         """Queues for the next message, if one is known; one call at a time, the oldest first."""
-        if self._queued or self._entry is not None or not self.turn.first_receiver(self):
+        if self._queued or self._entry is not None or not self.turn.calls.receivers(self.inbox)[0] is self:
             return
         message = self.inbox.peek()
         if message is not None or self.inbox.closed:
@@ -91,7 +91,7 @@ class ReceiveCall(Call):
     def opening(self) -> Open:
         spec = self._spec()
         if spec.schema is not None:
-            self.turn.document(spec.schema, self._channel.codec.schema)
+            self.turn.outbox.document(spec.schema, self._channel.codec.schema)
         return Open((Opening(spec),))
 
     def give(self) -> None:
@@ -136,7 +136,7 @@ class ReceiveCall(Call):
         if self._entry is not None:
             return
         if not self._journaled:
-            if wait in self.turn.on_file:
+            if wait in self.turn.on_file.waits:
                 self.turn.put(Close((wait,)))
             return
         kind, scope, name, round = self.id
@@ -247,13 +247,10 @@ class Fold(Generic[P, S]):
         self._channel = channel
         self._codec: Typed = typed(state_type)
         self._inbox = self._turn.inbox(channel.name)
-        if not self._turn.use_fold(channel.name):
-            raise NameReused(kind="fold", name=channel.name, run_id=self._turn.run.id)
+        self._turn.calls.use_fold(channel.name)
         self._inbox.skip_acked()
         on_file = self._inbox.slot.state
-        self.options = StepOptions(
-            Safety.IDEMPOTENT, policy(None), (), None, state_type, True, False, ()
-        )
+        self.options = StepOptions(Safety.IDEMPOTENT, policy(None), (), None, state_type, True, False, ())
         self.state: S = initial if on_file is None else self._restored(on_file)
 
     def _restored(self, data: bytes) -> S:

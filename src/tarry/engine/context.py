@@ -136,9 +136,7 @@ class Run(Generic[S]):
             lambda frame: self._turn.begin(StepCall(frame, title, fn, args, options)),
         )
 
-    def wait(
-        self, signal: Signal[T], *, timeout: Duration | None = None, until: datetime | None = None
-    ) -> Durable[T]:
+    def wait(self, signal: Signal[T], *, timeout: Duration | None = None, until: datetime | None = None) -> Durable[T]:
         """Pauses until the signal is there, and returns its payload (rules 4.1-4.13). `timeout` from when the wait
         is first met, or `until` an instant; then WaitTimeout."""
         member = signal_member(signal, _timeout(timeout), _until(until))
@@ -171,9 +169,7 @@ class Run(Generic[S]):
         member = channel_member(channel)
         return Durable(
             f"run.receive({channel.name!r})",
-            lambda frame: self._turn.begin(
-                ReceiveCall(frame, channel, journaled=frame.step is None)
-            ),
+            lambda frame: self._turn.begin(ReceiveCall(frame, channel, journaled=frame.step is None)),
             member,
         )
 
@@ -206,9 +202,7 @@ class Run(Generic[S]):
     @overload
     def first(
         self, name: str, a: Durable[A], b: Durable[B], c: Durable[C], d: Durable[D], /
-    ) -> Durable[
-        tuple[Literal[0], A] | tuple[Literal[1], B] | tuple[Literal[2], C] | tuple[Literal[3], D]
-    ]: ...
+    ) -> Durable[tuple[Literal[0], A] | tuple[Literal[1], B] | tuple[Literal[2], C] | tuple[Literal[3], D]]: ...
     @overload
     def first(self, name: str, /, *waits: Durable[Any]) -> Durable[tuple[int, Any]]: ...
     def first(self, name: str, /, *waits: Durable[Any]) -> Durable[Any]:
@@ -259,4 +253,3 @@ def _timeout(timeout: Duration | None) -> int | None:
 
 def _until(until: datetime | None) -> int | None:
     return None if until is None else instant_ms(until)
-

@@ -14,12 +14,12 @@ from typing import Any, Generic, TypeVar
 
 from tarry.engine.frame import Frame, frame
 
-T = TypeVar("T", covariant=True)
+T_co = TypeVar("T_co", covariant=True)
 
 Begin = Callable[[Frame], asyncio.Future[Any]]
 
 
-class Durable(Coroutine[Any, Any, T], Generic[T]):
+class Durable(Coroutine[Any, Any, T_co], Generic[T_co]):
     """`begin` makes the call in the frame where it is awaited; `member` is what `first` needs to make it a part
     of its own call."""
 
@@ -31,7 +31,7 @@ class Durable(Coroutine[Any, Any, T], Generic[T]):
         self._inner: Coroutine[Any, Any, Any] | None = None
         self.member = member
 
-    def start(self) -> Coroutine[Any, Any, T]:
+    def start(self) -> Coroutine[Any, Any, T_co]:
         if self._inner is None:
             self._inner = self._made()
         return self._inner
@@ -45,7 +45,7 @@ class Durable(Coroutine[Any, Any, T], Generic[T]):
         self._inner.close()
         return self.member
 
-    def __await__(self) -> Generator[Any, Any, T]:
+    def __await__(self) -> Generator[Any, Any, T_co]:
         return self.start().__await__()
 
     def send(self, value: Any) -> Any:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("tarry.engine")
 
-def block(why: Blocked, reason: str) -> Block:
-    return Block(why, reason)
-
 
 def deadlock() -> Block:
     return Block(
@@ -31,8 +28,15 @@ def deadlock() -> Block:
     )
 
 
-def undecodable(error: Exception) -> Block:
+def bad_input(error: Exception) -> Block:
     return Block(Blocked.UNDECODABLE, f"The run's input: {error}")
+
+
+def told(run: RunRecord) -> BaseException:
+    """What the next durable call of a run that is to end raises."""
+    if run.expiring and not run.cancelling:
+        return RunExpired(run_id=run.id)
+    return RunCancelled(run_id=run.id, by=f" by {run.cancel_actor}" if run.cancel_actor else "")
 
 
 def forced(run: RunRecord) -> Finish:

@@ -16,7 +16,7 @@ class NowCall(Call):
         self._entry: Entry | None = None
 
     def meet(self) -> None:
-        self.turn.use_name(self.id, "now")
+        self.turn.calls.use_name(self.id, "now")
         self._entry = self.turn.replay.recorded(self.id)
         if self._entry is not None:
             self.turn.replay.placed(self._entry.no, self)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def stop_on_signal(stop: Callable[[], None]) -> Iterator[None]:
+def stop_on_signal(stop: Callable[[], None]) -> Generator[None, None, None]:
     loop = asyncio.get_running_loop()
 
     def once(number: int) -> None:

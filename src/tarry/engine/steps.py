@@ -116,7 +116,7 @@ class StepCall(Call):
     # --- meeting it ---
 
     def meet(self) -> None:
-        self.turn.use_name(self.id, "step")
+        self.turn.calls.use_name(self.id, "step")
         self._entry = self.turn.replay.recorded(self.id)
         if self._entry is None:
             self._go_on()
@@ -160,7 +160,7 @@ class StepCall(Call):
         return self._entry is not None
 
     def _start(self) -> None:
-        self.turn.detach(self)
+        self.turn.calls.detach(self)
         self._retry_wait = None
         self._task = self.turn.host.spawn(self._drive())
 
@@ -259,7 +259,7 @@ class StepCall(Call):
     def _delay_until(self, next_ms: int) -> None:
         scope, name = self.frame.scope, self.name
         spec = Wait(self.turn.run.id, WaitKind.RETRY, scope, name, self.attempt, deadline_ms=next_ms)
-        on_file = self.turn.on_file.get(spec.id)
+        on_file = self.turn.on_file.waits.get(spec.id)
         if next_ms <= self.turn.now_ms() or (on_file is not None and on_file.outcome is not None):
             self.attempt += 1
             self._start()

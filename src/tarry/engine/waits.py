@@ -69,7 +69,7 @@ class WaitCall(Call):
         if group is not None:
             kind, name = EntryKind.FIRST, check_name("name", group)
         turn = frame.turn
-        round = 0 if kind is EntryKind.TIMER else turn.next_round(kind, frame.scope, name)
+        round = 0 if kind is EntryKind.TIMER else turn.calls.next_round(kind, frame.scope, name)
         entry_id = EntryId(kind, frame.scope, name, round)
         super().__init__(frame, entry_id, f"{kind.value} {name!r}")
         self.members = members
@@ -77,22 +77,20 @@ class WaitCall(Call):
         scope = frame.scope if group is None else scopes.of_group(frame.scope, name, round)
         mark = None if group is None else scope
         rounds = [round] * len(members) if group is None else list(range(len(members)))
-        self._specs = [
-            m.wait(turn.run.id, scope, rounds[i], mark, i) for i, m in enumerate(members)
-        ]
+        self._specs = [m.wait(turn.run.id, scope, rounds[i], mark, i) for i, m in enumerate(members)]
         self._entry: Entry | None = None
         self._won: Wait | None = None
 
     def meet(self) -> None:
         if self.id.kind is EntryKind.TIMER:
-            self.turn.use_name(self.id, "timer")
+            self.turn.calls.use_name(self.id, "timer")
         self._check_safe()
         self._entry = self.turn.replay.recorded(self.id)
         if self._entry is not None:
             self.turn.replay.placed(self._entry.no, self)
             return
         for wait in self.waits():
-            on_file = self.turn.on_file.get(wait)
+            on_file = self.turn.on_file.waits.get(wait)
             if on_file is not None:
                 self.settled(on_file)
 
@@ -116,11 +114,11 @@ class WaitCall(Call):
         """What to put on file: the waits, with the cursor that this pass has reached in a channel."""
         rows: list[Opening] = []
         for member, spec in zip(self.members, self._specs, strict=True):
-            if member.kind is WaitKind.CHANNEL:
-                spec = replace(spec, cursor=self.turn.inbox(member.name).cursor)
-            rows.append(Opening(spec, member.timeout_ms, member.until_ms))
-            if member.source is not None and spec.schema is not None:
-                self.turn.document(spec.schema, member.source.codec.schema)
+            channel = member.kind is WaitKind.CHANNEL
+            wait = replace(spec, cursor=self.turn.inbox(member.name).cursor) if channel else spec
+            rows.append(Opening(wait, member.timeout_ms, member.until_ms))
+            if member.source is not None and wait.schema is not None:
+                self.turn.outbox.document(wait.schema, member.source.codec.schema)
         return Open(tuple(rows))
 
     # --- giving the outcome back ---
@@ -134,14 +132,14 @@ class WaitCall(Call):
 
     def _give_recorded(self, entry: Entry) -> None:
         index = json.loads(entry.value)["index"] if entry.value is not None else 0
-        arrival = None if entry.arrival is None else self.turn.arrival(entry.arrival)
+        arrival = None if entry.arrival is None else self.turn.on_file.arrival(entry.arrival)
         try:
             self._answer(index, entry.outcome, arrival)
         except Undecodable as error:
             self.turn.block_undecodable(error)
 
     def _give_new(self, won: Wait) -> None:
-        arrival = None if won.arrival is None else self.turn.arrival(won.arrival)
+        arrival = None if won.arrival is None else self.turn.on_file.arrival(won.arrival)
         value = json.dumps({"index": won.member}).encode() if self._group is not None else None
         try:
             place = self._decoded(won.member, won.outcome, arrival)
@@ -152,9 +150,7 @@ class WaitCall(Call):
         assert won.outcome is not None
         kind, scope, name, round = self.id
         number = self.turn.replay.next_number()
-        entry = Entry(
-            self.turn.run.id, number, kind, scope, name, round, won.outcome, value, None, won.arrival
-        )
+        entry = Entry(self.turn.run.id, number, kind, scope, name, round, won.outcome, value, None, won.arrival)
         self.turn.put(Record(entry, wait=won.id))
         self._conclude(won.member, won.outcome, place)
 
@@ -163,7 +159,7 @@ class WaitCall(Call):
         self._won = None
         key = KeyId(arrival.kind, arrival.name, arrival.key)
         self.turn.put(Refuse(arrival.no, key, tuple(error.fields["field_errors"])))
-        self.turn.reopened(self.waits())
+        self.turn.withdrawn(self.waits())
 
     def _answer(self, index: int, outcome: Outcome, arrival: Arrival | None) -> None:
         self._conclude(index, outcome, self._decoded(index, outcome, arrival))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 
 from tarry.core.states import ENDS
 from tarry.store.fold import Notes
@@ -74,5 +73,3 @@ class Watch:
 def _set(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-

@@ -56,7 +56,8 @@ class Fold:
     def _note(self, view: View, command: Command) -> None:
         owned = view.run is not None and view.run.worker is not None
         if owned and not isinstance(command, (Advance, Claim)):
-            assert view.run is not None and view.run.worker is not None
+            assert view.run is not None
+            assert view.run.worker is not None
             self._touched.add((view.run.id, view.run.worker))
 
     def save(self) -> None:

@@ -105,9 +105,7 @@ def _of_part(part: Part) -> Needs:
         return NOTHING
     waits = [opening.wait for opening in part.waits]
     names = {NameId(ArrivalKind(w.kind), w.name) for w in waits if w.kind in _FROM_OUTSIDE}
-    races = tuple(
-        Want(w.name, w.cursor, 1) for w in waits if w.kind is WaitKind.CHANNEL and w.group is not None
-    )
+    races = tuple(Want(w.name, w.cursor, 1) for w in waits if w.kind is WaitKind.CHANNEL and w.group is not None)
     return Needs(names=frozenset(names), wants=races)
 
 

@@ -115,9 +115,7 @@ def _news(draft: Draft, command: Advance) -> Advanced:
         return Advanced(draft.run, True, draft.now)
     settled = tuple(w for w in draft.waits.values() if w.outcome not in (None, Outcome.CLOSED))
     pages = {want.channel: _page(draft, want) for want in command.wants}
-    closed = frozenset(
-        want.channel for want in command.wants if draft.slot(ArrivalKind.CHANNEL, want.channel).closed
-    )
+    closed = frozenset(want.channel for want in command.wants if draft.slot(ArrivalKind.CHANNEL, want.channel).closed)
     arrivals = {w.arrival: _arrival(draft, w.arrival) for w in settled if w.arrival is not None}
     return Advanced(draft.run, False, draft.now, settled, arrivals, pages, closed)
 

@@ -42,6 +42,4 @@ def reap(draft: Draft, command: Reap) -> bool:
     return True
 
 
-_POISON = (
-    "{} workers in a row died over it without recording anything new. Find out why, then: tarry retry RUN"
-)
+_POISON = "{} workers in a row died over it without recording anything new. Find out why, then: tarry retry RUN"

@@ -9,8 +9,6 @@ what was already taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tarry.core.accepts import Declared
 from tarry.core.codec import same
 from tarry.core.commands import Deliver
@@ -147,9 +145,7 @@ def _buffer(draft: Draft, command: Deliver, checked: bool, known: Arrival | None
     return _told(command, ReceiptStatus.BUFFERED, arrival)
 
 
-def _take_key(
-    draft: Draft, command: Deliver, status: ArrivalStatus, settles: bool, known: Arrival | None
-) -> Arrival:
+def _take_key(draft: Draft, command: Deliver, status: ArrivalStatus, settles: bool, known: Arrival | None) -> Arrival:
     if known is not None:
         draft.put(DropArrival(draft.run.id, known.kind, known.name, known.no, known.key))
     arrival = Arrival(
@@ -210,5 +206,3 @@ def _told(
         retained.actor,
         number=retained.no,
     )
-
-
