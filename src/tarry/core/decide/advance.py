@@ -101,11 +101,10 @@ def _block(draft: Draft, part: Block) -> None:
 def _release(draft: Draft, part: Release) -> None:
     if part.culprit is not None:
         draft.put(DropEntries(draft.run.id, no=part.culprit))
-    draft.move(
-        Status.READY,
-        due_ms=draft.now + part.delay_ms,
-        attempt=draft.run.attempt + part.again,
-    )
+    due_ms, deadline_ms = draft.now + part.delay_ms, draft.run.deadline_ms
+    if deadline_ms is not None and not (draft.run.expiring or draft.run.cancelling):
+        due_ms = min(due_ms, deadline_ms)
+    draft.move(Status.READY, due_ms=due_ms, attempt=draft.run.attempt + part.again)
 
 
 def _news(draft: Draft, command: Advance) -> Advanced:

@@ -24,10 +24,10 @@ from tarry.model import (
     ArrivalStatus,
     FieldError,
     KeyId,
-    NameId,
     Outcome,
     Receipt,
     ReceiptStatus,
+    Status,
     Wait,
     WaitKind,
 )
@@ -50,6 +50,8 @@ def _decide(draft: Draft, command: Deliver, declared: Declared, known: Arrival |
     if command.kind is ArrivalKind.SIGNAL and (winner := _winner(draft, command.name)):
         letters.refuse(draft, command, "already_settled")
         return _told(command, ReceiptStatus.ALREADY_SETTLED, winner)
+    if reason := closing(draft.run):
+        return _refused(draft, command, ReceiptStatus.STALE, reason)
     waits = draft.open_waits(WaitKind(command.kind), command.name)
     if not waits and (reason := _closed(draft, command, declared)):
         return _refused(draft, command, ReceiptStatus.STALE, reason)
@@ -102,8 +104,7 @@ def _unknown(draft: Draft, command: Deliver) -> UnknownSignal:
 
 
 def _winner(draft: Draft, name: str) -> Arrival | None:
-    arrivals = draft.view.live[NameId(ArrivalKind.SIGNAL, name)]
-    return next((arrival for arrival in arrivals if arrival.settles), None)
+    return next((arrival for arrival in draft.live(name) if arrival.settles), None)
 
 
 def _closed(draft: Draft, command: Deliver, declared: Declared) -> str | None:
@@ -125,8 +126,11 @@ def _check(
 
 
 def _deliver(draft: Draft, command: Deliver, waits: list[Wait], known: Arrival | None) -> Receipt:
-    """A wait is open: this transaction settles it. A message settles only races: its readers go by cursor."""
+    """A wait is open: this transaction settles it. A message settles only races: its readers go by cursor, so that
+    their wait is open still when the run is awake, and no longer lets everything through."""
     signal = command.kind is ArrivalKind.SIGNAL
+    if not signal and draft.run.status is not Status.WAITING:
+        _check_room(draft, command)
     status = ArrivalStatus.DELIVERED if signal else ArrivalStatus.BUFFERED
     arrival = _take_key(draft, command, status, signal, known)
     if not signal:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tarry.core import accepts
 from tarry.core.states import move
-from tarry.core.view import DropWait, View, Write
+from tarry.core.view import LIVE, DropWait, View, Write
 from tarry.model import (
     Arrival,
     ArrivalKind,
@@ -40,6 +40,7 @@ class Draft:
         self.now = now
         self.waits = dict(view.waits)
         self.writes: list[Write] = []
+        self._arrivals: dict[int, Arrival] = {}
 
     def rows(self) -> tuple[Write, ...]:
         if self.run is not self.view.run:
@@ -48,6 +49,8 @@ class Draft:
 
     def put(self, row: Write) -> None:
         self.writes.append(row)
+        if isinstance(row, Arrival):
+            self._arrivals[row.no] = row
 
     def set(self, **changes: Any) -> None:
         self.run = replace(self.run, changed_ms=self.now, **changes)
@@ -89,6 +92,15 @@ class Draft:
                 return row
         return self.view.slots[NameId(kind, name)]
 
+    def arrival(self, on_file: Arrival) -> Arrival:
+        """An arrival as this decision has left it: two waits of one turn may take the same one."""
+        return self._arrivals.get(on_file.no, on_file)
+
+    def live(self, name: str) -> list[Arrival]:
+        """The deliveries of a signal that count, in order."""
+        on_file = self.view.live[NameId(ArrivalKind.SIGNAL, name)]
+        return [arrival for arrival in map(self.arrival, on_file) if arrival.status in LIVE]
+
     def buffer(self, arrival: Arrival, sign: int) -> None:
         """Counts a buffered arrival in (+1) or out (-1), for the run's limits and its unread letters."""
         self.set(
@@ -103,3 +115,9 @@ class Draft:
         """A paused run has something to take in."""
         if self.run.status is Status.WAITING:
             self.move(Status.READY, due_ms=self.now)
+
+    def rouse(self) -> None:
+        """The run is looked at now, be it paused or put off until later."""
+        self.wake()
+        if self.run.status is Status.READY:
+            self.set(due_ms=self.now)

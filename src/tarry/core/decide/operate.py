@@ -17,6 +17,7 @@ from tarry.model import (
     CancelReceipt,
     Entry,
     EntryKind,
+    Outcome,
     Status,
     WaitKind,
 )
@@ -36,8 +37,9 @@ def cancel(draft: Draft, command: Cancel) -> CancelReceipt:
         end(draft, Status.CANCELLED)
         draft.set(epoch=run.epoch + 1)
         return CancelReceipt(run.id, Status.CANCELLED.value)
-    if run.status in (Status.WAITING, Status.BLOCKED):
+    if run.status is Status.BLOCKED:
         draft.move(Status.READY, due_ms=draft.now)
+    draft.rouse()
     return CancelReceipt(run.id, "cancelling")
 
 
@@ -67,7 +69,9 @@ def resolve(draft: Draft, command: Resolve) -> Status:
     run = draft.run
     if run.blocked is not Blocked.UNKNOWN_OUTCOME:
         raise NotResolvable(run_id=run.id, step=command.step, reason=f"the run is {run.status.value}")
-    unknown = draft.view.entries[command.no]
+    unknown = draft.view.entries.get(command.no)
+    if unknown is None or unknown.outcome is not Outcome.UNKNOWN:
+        raise NotResolvable(run_id=run.id, step=command.step, reason=f"entry {command.no} records no unknown outcome")
     last = draft.view.last_entry + 1
     draft.put(
         Entry(

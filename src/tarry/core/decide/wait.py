@@ -13,7 +13,7 @@ from tarry.core.commands import Close, Open, Opening, Refuse, Want
 from tarry.core.decide import letters
 from tarry.core.decide.draft import LIMITS, Draft
 from tarry.errors import LimitExceeded
-from tarry.model import Arrival, ArrivalKind, ArrivalStatus, FieldError, NameId, Outcome, Wait, WaitKind
+from tarry.model import Arrival, ArrivalStatus, FieldError, Outcome, Wait, WaitKind
 
 TIMERS = (WaitKind.TIMER, WaitKind.RETRY)
 
@@ -49,7 +49,7 @@ def expire(draft: Draft) -> None:
     """The run's own deadline: like a cancel, with another name."""
     draft.set(expiring=True)
     close_all(draft)
-    draft.wake()
+    draft.rouse()
 
 
 def close_all(draft: Draft) -> None:
@@ -94,7 +94,7 @@ def _on_file(draft: Draft, wait: Wait) -> Arrival | None:
 
 def _buffered(draft: Draft, wait: Wait) -> Arrival | None:
     """The name's winner; where none was checked at the door, the first buffered one that fits (rule 4.3)."""
-    arrivals = draft.view.live[NameId(ArrivalKind.SIGNAL, wait.name)]
+    arrivals = draft.live(wait.name)
     for arrival in arrivals:
         if arrival.settles:
             return arrival
@@ -111,7 +111,7 @@ def _take(draft: Draft, winner: Arrival) -> None:
     if winner.status is ArrivalStatus.BUFFERED:
         draft.buffer(winner, -1)
         draft.put(replace(winner, settles=True, status=ArrivalStatus.DELIVERED))
-    for other in draft.view.live[NameId(ArrivalKind.SIGNAL, winner.name)]:
+    for other in draft.live(winner.name):
         if other.no > winner.no and other.status is ArrivalStatus.BUFFERED:
             discard(draft, other, ArrivalStatus.ALREADY_SETTLED, "already_settled")
 
@@ -147,7 +147,8 @@ def withdraw(draft: Draft, part: Refuse) -> None:
     reopened += [w for w in draft.waits.values() if w.outcome is Outcome.CLOSED and w.group in groups]
     for wait in reopened:
         draft.put_wait(replace(wait, outcome=None, number=None, arrival=None))
-    arrival = draft.view.keys[part.key]
+    on_file = draft.view.keys[part.key]
+    arrival = None if on_file is None else draft.arrival(on_file)
     if arrival is not None and arrival.status is not ArrivalStatus.INVALID:
         discard(draft, arrival, ArrivalStatus.INVALID, "invalid", part.errors)
 
