@@ -143,7 +143,7 @@ def _deliver(draft: Draft, command: Deliver, waits: list[Wait], known: Arrival |
 
 
 def _buffer(draft: Draft, command: Deliver, checked: bool, known: Arrival | None) -> Receipt:
-    settles = checked and command.kind is ArrivalKind.SIGNAL
+    settles = checked and command.kind is ArrivalKind.SIGNAL and not draft.live(command.name)
     arrival = _take_key(draft, command, ArrivalStatus.BUFFERED, settles, known)
     draft.buffer(arrival, +1)
     return _told(command, ReceiptStatus.BUFFERED, arrival)
