@@ -196,6 +196,10 @@ class OutcomeUnknown(TarryError):
     it is not repeated: find out what happened and call app.resolve(run, step, result=… | failed=… | redo=True)."""
 
 
+class ChannelClosed(TarryError):
+    """Channel {channel} is closed and read to its end; no message will come. `async for` ends there by itself."""
+
+
 class NotRetrySafe(TarryError):
     """{call} inside step {step}, which runs at most once: a wait there would repeat the step. Make the step
     IDEMPOTENT or READ_ONLY, or wait outside of it."""

@@ -86,5 +86,8 @@ class Inbox:
         self.acked = message.no
         return True
 
+    def oldest_unacked(self) -> Arrival | None:
+        return self._given[0] if self._given else None
+
     def find_unacked(self, key: str) -> Arrival | None:
         return next((message for message in self._given if message.key == key), None)

@@ -17,7 +17,7 @@ from tarry.engine.durable import Durable
 from tarry.engine.frame import Frame, current
 from tarry.engine.names import Channel
 from tarry.engine.steps import Acking, StepCall, StepOptions
-from tarry.errors import Parked, Undecodable
+from tarry.errors import ChannelClosed, Parked, Undecodable
 from tarry.model import (
     Arrival,
     Entry,
@@ -53,9 +53,14 @@ class ReceiveCall(Call):
         self._journaled = journaled
         self._entry: Entry | None = None
         self._queued = False
+        self._again: Arrival | None = None
         self.inbox: Inbox = turn.inbox(channel.name)
 
     def meet(self) -> None:
+        if self.frame.step is not None and (oldest := self.inbox.oldest_unacked()):
+            self._again = oldest  # a step that runs again gets the same message (rule 5.2)
+            self.turn.replay.arrived(oldest.no, self)
+            return
         self.inbox.check_acked()
         if self._journaled:
             self._entry = self.turn.replay.recorded(self.id)
@@ -66,7 +71,7 @@ class ReceiveCall(Call):
 
     def look(self) -> None:
         """Queues for the next message, if one is known; one call at a time, the oldest first."""
-        if self._queued or self._entry is not None or not self.turn.calls.receivers(self.inbox)[0] is self:
+        if self._queued or self._entry is not None or self.turn.calls.receivers(self.inbox)[0] is not self:
             return
         message = self.inbox.peek()
         if message is not None or self.inbox.closed:
@@ -97,7 +102,9 @@ class ReceiveCall(Call):
     def give(self) -> None:
         self._queued = False
         if self._entry is not None and self._entry.outcome is Outcome.CLOSED:
-            self.resolve(None)
+            self._end()
+        elif self._again is not None:
+            self.resolve(self.turn.message(self._channel, self._again))
         elif self.inbox.peek() is None:
             self._give_end()
         else:
@@ -107,7 +114,10 @@ class ReceiveCall(Call):
         if not self.inbox.closed:
             return  # the message was refused meanwhile: the call waits on
         self._place(Outcome.CLOSED, None)
-        self.resolve(None)
+        self._end()
+
+    def _end(self) -> None:
+        self.reject(ChannelClosed(channel=self._channel.name))
 
     def _give_message(self) -> None:
         arrival = self.inbox.peek()
@@ -168,6 +178,7 @@ class Message(Generic[P]):
         5.4)."""
         title = f"{check_name('step', name)}:{self.key}"
         return Durable(
+            self.turn,
             f"message.handle({name!r})",
             lambda frame: self.turn.begin(StepCall(frame, title, fn, args, self.options, ack=self.acking())),
         )
@@ -182,6 +193,7 @@ class FoldMessage(Message[P], Generic[P, S]):
     def __init__(self, fold: Fold[P, S], message: Message[P]) -> None:
         super().__init__(message.turn, message.arrival, message.payload)
         self.fold = fold
+        self.over = False
         self.options = fold.options
 
     async def ack(self, state: S | None = None) -> None:
@@ -190,6 +202,7 @@ class FoldMessage(Message[P], Generic[P, S]):
         data = self.fold.encode(self.fold.state if state is None else state)
         self.fold.commit(self.arrival, data)
         self.fold.state = self.fold.decode(data)
+        self.over = True
 
     def acking(self) -> Acking:
         return _FoldAck(self)
@@ -218,6 +231,7 @@ class _FoldAck:
 
     def given(self, value: Any) -> None:
         self._message.fold.state = value
+        self._message.over = True
 
 
 class Messages(Generic[P]):
@@ -231,10 +245,10 @@ class Messages(Generic[P]):
         return self
 
     async def __anext__(self) -> Message[P]:
-        message = await self._receive(self._channel)
-        if message is None:
-            raise StopAsyncIteration
-        return message
+        try:
+            return await self._receive(self._channel)
+        except ChannelClosed:
+            raise StopAsyncIteration from None
 
 
 class Fold(Generic[P, S]):
@@ -265,12 +279,14 @@ class Fold(Generic[P, S]):
 
     async def __anext__(self) -> FoldMessage[P, S]:
         current.set(self._frame)
-        message: Message[P] | None = await Durable(f"run.fold({self._channel.name!r})", self._receive)
-        if message is None:
-            raise StopAsyncIteration
-        scope = scopes.of_message(self._frame.scope, self._channel.name, message.key)
-        current.set(replace(self._frame, scope=scope))
-        return FoldMessage(self, message)
+        try:
+            received: Message[P] = await Durable(self._turn, f"run.fold({self._channel.name!r})", self._receive)
+        except ChannelClosed:
+            raise StopAsyncIteration from None
+        scope = scopes.of_message(self._frame.scope, self._channel.name, received.key)
+        message = FoldMessage(self, received)
+        current.set(replace(self._frame, scope=scope, round=message, outer=self._frame))
+        return message
 
     def _receive(self, frame: Frame) -> Any:
         return self._turn.begin(ReceiveCall(self._frame, self._channel, journaled=False))

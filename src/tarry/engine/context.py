@@ -132,6 +132,7 @@ class Run(Generic[S]):
             (*errors, *self._turn.workflow.errors),
         )
         return Durable(
+            self._turn,
             f"run.step({name!r})",
             lambda frame: self._turn.begin(StepCall(frame, title, fn, args, options)),
         )
@@ -141,6 +142,7 @@ class Run(Generic[S]):
         is first met, or `until` an instant; then WaitTimeout."""
         member = signal_member(signal, _timeout(timeout), _until(until))
         return Durable(
+            self._turn,
             f"run.wait({signal.name!r})",
             lambda frame: self._turn.begin(WaitCall(frame, [member])),
             member,
@@ -150,6 +152,7 @@ class Run(Generic[S]):
         """Pauses for a time; what is overdue when the run is recovered fires at once (rule 6.1)."""
         member = timer_member(name, at_least_zero_ms(duration), None)
         return Durable(
+            self._turn,
             f"run.sleep({name!r})",
             lambda frame: self._turn.begin(WaitCall(frame, [member])),
             member,
@@ -159,15 +162,18 @@ class Run(Generic[S]):
         """Pauses until an instant, which needs a time zone (rule 6.1)."""
         member = timer_member(name, None, instant_ms(when))
         return Durable(
+            self._turn,
             f"run.sleep_until({name!r})",
             lambda frame: self._turn.begin(WaitCall(frame, [member])),
             member,
         )
 
     def receive(self, channel: Channel[T]) -> Durable[Message[T]]:
-        """The next message of a channel; None once it is closed and read (rule 5.2). Ack it before the next."""
+        """The next message of a channel (rule 5.2): ack it before the next receive. Raises ChannelClosed when the
+        channel is closed and read to its end, NotAcked, NotOldest."""
         member = channel_member(channel)
         return Durable(
+            self._turn,
             f"run.receive({channel.name!r})",
             lambda frame: self._turn.begin(ReceiveCall(frame, channel, journaled=frame.step is None)),
             member,
@@ -212,6 +218,7 @@ class Run(Generic[S]):
         if not members or None in members:
             raise TypeError("run.first takes run.wait, run.receive, run.sleep and run.sleep_until")
         return Durable(
+            self._turn,
             f"run.first({name!r})",
             lambda frame: self._turn.begin(WaitCall(frame, members, group=name)),
         )
@@ -219,7 +226,7 @@ class Run(Generic[S]):
     async def now(self, name: str) -> datetime:
         """The store's clock, read once by name (rule 3.10)."""
         at_ms: int = await Durable(
-            f"run.now({name!r})", lambda frame: self._turn.begin(NowCall(frame, check_name("name", name)))
+            self._turn, f"run.now({name!r})", lambda frame: self._turn.begin(NowCall(frame, check_name("name", name)))
         )
         return from_ms(at_ms)
 

@@ -10,9 +10,12 @@ import asyncio
 import warnings
 from collections.abc import Callable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tarry.engine.frame import Frame, frame
+
+if TYPE_CHECKING:
+    from tarry.engine.resume import Pass
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -20,12 +23,13 @@ Begin = Callable[[Frame], asyncio.Future[Any]]
 
 
 class Durable(Coroutine[Any, Any, T_co], Generic[T_co]):
-    """`begin` makes the call in the frame where it is awaited; `member` is what `first` needs to make it a part
-    of its own call."""
+    """A call of the pass `turn`. `begin` makes it in the frame where it is awaited; `member` is what `first` needs
+    to make it a part of its own call."""
 
-    __slots__ = ("_begin", "_inner", "_text", "member")
+    __slots__ = ("_begin", "_inner", "_text", "_turn", "member")
 
-    def __init__(self, text: str, begin: Begin, member: Any = None) -> None:
+    def __init__(self, turn: Pass, text: str, begin: Begin, member: Any = None) -> None:
+        self._turn = turn
         self._text = text
         self._begin = begin
         self._inner: Coroutine[Any, Any, Any] | None = None
@@ -66,7 +70,7 @@ class Durable(Coroutine[Any, Any, T_co], Generic[T_co]):
         return f"<durable {self._text}>"
 
     def __del__(self) -> None:
-        if self._inner is None:
+        if self._inner is None and not self._turn.ended:
             warnings.warn(f"{self._text} was never awaited", RuntimeWarning, stacklevel=2)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tarry.errors import NotInRun
 
@@ -17,11 +17,22 @@ if TYPE_CHECKING:
     from tarry.engine.steps import StepCall
 
 
+class Round(Protocol):
+    """One message of a fold: names count within it until it is acknowledged."""
+
+    @property
+    def over(self) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Frame:
+    """`outer` is the frame that counts again once `round` is over: a loop may be left by `break`, unseen."""
+
     turn: Pass
     scope: str = ""
     step: StepCall | None = None
+    round: Round | None = None
+    outer: Frame | None = None
 
 
 current: ContextVar[Frame | None] = ContextVar("tarry_frame", default=None)
@@ -30,6 +41,8 @@ current: ContextVar[Frame | None] = ContextVar("tarry_frame", default=None)
 def frame(call: str) -> Frame:
     """The frame of the code at hand; `call` is named in the error where there is none (rule 3.11)."""
     found = current.get()
+    while found is not None and found.round is not None and found.round.over:
+        found = found.outer
     if found is None:
         raise NotInRun(call=call)
     return found

@@ -117,8 +117,9 @@ class HostedWorker:
                 LOG.warning("worker %s lost its lease; it goes on under a new id", self.id)
                 await self._begin_again()
                 return
-            except TarryError as error:
-                LOG.error("worker %s: %s", self.id, error)
+            except Exception as error:
+                known = isinstance(error, TarryError)
+                LOG.error("worker %s: %s", self.id, error, exc_info=None if known else error)
                 await asyncio.sleep(self._options.lease_s / 10)
 
     async def _begin_again(self) -> None:
@@ -169,7 +170,7 @@ class HostedWorker:
         except LeaseLost:
             self._loop.call_soon_threadsafe(self._lost)
             return
-        except TarryError as error:
+        except Exception as error:  # the thread must live: the next beat may succeed
             LOG.error("worker %s: its heartbeat failed: %s", self.id, error)
             return
         self._loop.call_soon_threadsafe(self._compare, held)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from tarry.clock import SystemClock
@@ -18,17 +18,16 @@ from tarry.engine.frame import current
 from tarry.errors import NotInRun
 
 MODES = ("raise", "inert")
-_mode = "raise"
+_chosen = {"mode": "raise"}
 
 
 def choose(mode: str | None) -> None:
     """`"raise"` or `"inert"`, for this process; None leaves it."""
-    global _mode
     if mode is None:
         return
     if mode not in MODES:
         raise ValueError(f'outside= (or TARRY_OUTSIDE) is "raise" or "inert", not {mode!r}')
-    _mode = mode
+    _chosen["mode"] = mode
 
 
 def current_run() -> Run[Any]:
@@ -36,34 +35,36 @@ def current_run() -> Run[Any]:
     outside="inert", a run whose waits return None and whose steps simply call."""
     if current.get() is not None:
         return context.current_run()
-    if _mode == "inert":
-        return InertRun()
+    if _chosen["mode"] == "inert":
+        return cast("Run[Any]", InertRun())
     raise NotInRun(call="tarry.current_run()")
 
 
-class InertRun(Run[Any]):
+class InertRun:
     """A run that is none: for calling workflow code as plain code, in tests and scripts."""
 
     def __init__(self) -> None:
         self.log = logging.LoggerAdapter(logging.getLogger("tarry.run"), {"run": "inert", "workflow": "inert"})
         self.state = None
 
-    id = property(lambda self: "inert")
-    workflow = property(lambda self: "inert")
-    tags = property(lambda self: {})
-    parking = property(lambda self: False)
+    id = workflow = "inert"
+    parking = False
 
-    async def step(self, name: str, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:  # type: ignore[override]
+    @property
+    def tags(self) -> dict[str, str]:
+        return {}
+
+    async def step(self, name: str, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
         value = fn(*args)
         return await value if inspect.isawaitable(value) else value
 
-    async def wait(self, *args: Any, **options: Any) -> None: ...  # type: ignore[override]
-    async def sleep(self, *args: Any) -> None: ...  # type: ignore[override]
-    async def sleep_until(self, *args: Any) -> None: ...  # type: ignore[override]
-    async def receive(self, *args: Any) -> None: ...  # type: ignore[override]
+    async def wait(self, *args: Any, **options: Any) -> None: ...
+    async def sleep(self, *args: Any) -> None: ...
+    async def sleep_until(self, *args: Any) -> None: ...
+    async def receive(self, *args: Any) -> None: ...
     async def ack(self, *args: Any) -> None: ...
 
-    async def first(self, name: str, /, *waits: Any) -> tuple[int, None]:  # type: ignore[override]
+    async def first(self, name: str, /, *waits: Any) -> tuple[int, None]:
         for wait in waits:
             wait.close()
         return 0, None

@@ -17,6 +17,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
+from zlib import crc32
 
 from tarry.core.codec import decode_args
 from tarry.core.commands import Advance, Advanced, Block, Close, End, Park, Part, Record, Release
@@ -36,7 +37,7 @@ from tarry.engine.outbox import Outbox
 from tarry.engine.steps import StepCall
 from tarry.engine.workflow import Workflow
 from tarry.errors import BadArguments, LeaseLost, LimitExceeded, NotDurable, Parked, Undecodable, WrongThread
-from tarry.model import Arrival, Blocked, Entry, WaitId
+from tarry.model import Arrival, Blocked, Entry, Limits, WaitId
 
 LOG = logging.getLogger("tarry.engine")
 
@@ -44,6 +45,7 @@ REJECTIONS = 100
 FRUITLESS = 25
 RETRY_WRITE_S = 0.5
 FAULT_DELAY_MS = 1_000
+LIMITS = Limits()
 
 
 class Host(Protocol):
@@ -85,8 +87,9 @@ class Pass:
         self.outbox = Outbox()
         self.on_end: list[Callable[[], Any]] = []
         self.written_ms = 0
+        self._entries = len(journal.entries)
         self._context = contextvars.copy_context()
-        self.loop = RunLoop(self._context, self._refused)
+        self.loop = RunLoop(self._context, self._refused, seed=crc32(self.run.id.encode()))
         self._body: asyncio.Task[Any] | None = None
         self._hooks: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -103,10 +106,22 @@ class Pass:
             self._end_with = ending.bad_input(error)
             self._write()
             return
+        if self._too_long():
+            return
         self._set_timer(self.now_ms())
         self._context.run(current.set, Frame(self))
         self._body = self.loop.spawn(_called(self.workflow.body, Run(self), args), name=self.run.id)
         self.turn()
+
+    def _too_long(self) -> bool:
+        """Rule 13: a journal that grows without end slows every resume; a fold over a channel does not grow."""
+        if self._entries >= LIMITS.entries:
+            reason = f"Its journal has {self._entries} entries; the limit is {LIMITS.entries}. Use run.fold for loops."
+            self._end_with = Block(Blocked.LIMIT, reason)
+            self._write()
+        elif self._entries >= LIMITS.entries_warn:
+            LOG.warning("run %s: its journal has %d entries; use run.fold for loops", self.run.id, self._entries)
+        return self._end_with is not None
 
     def nudge(self) -> None:
         """Something about this run was written by somebody else, or has come due: look."""

@@ -186,6 +186,7 @@ class StepCall(Call):
 
     async def _attempt(self) -> Result:
         scope = scopes.of_step(self.frame.scope, self.name)
+        self.turn.calls.forget_scope(scope)  # each attempt begins anew, and answers from what is journaled
         token = current.set(Frame(self.turn, scope, self))
         try:
             value = await self._limited()

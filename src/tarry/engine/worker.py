@@ -12,6 +12,7 @@ import contextvars
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Protocol
 
 from tarry.core.commands import Advance, Release
@@ -29,6 +30,7 @@ CLAIM_BATCH = 200
 POLL_S = 0.1
 LONGEST_S = 60.0
 DRAIN_S = 5.0
+GIVE_UP_S = 10.0
 
 
 class Committer(Protocol):
@@ -126,7 +128,9 @@ class Runner:
             await asyncio.wait(steps, timeout=wait_s)
         for turn in list(self.held.values()):
             turn.give_up(Release())
-        await self.idle()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.idle(), GIVE_UP_S)
+        self.abandon()
 
     def abandon(self) -> None:
         """The lease is lost: nothing that is held may write any more."""

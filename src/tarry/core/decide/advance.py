@@ -30,7 +30,7 @@ from tarry.core.decide.finish import end
 from tarry.core.states import over
 from tarry.core.view import DropEntries
 from tarry.errors import LeaseLost
-from tarry.model import Arrival, ArrivalKind, Outcome, Status, WaitKind
+from tarry.model import Arrival, ArrivalKind, Outcome, Status, Wait, WaitKind
 
 
 def advance(draft: Draft, command: Advance) -> Advanced:
@@ -78,16 +78,17 @@ def _answerable(draft: Draft, part: Park) -> bool:
     if (draft.run.cancelling or draft.run.expiring) and not part.saw_cancel:
         return True
     return any(
-        w.outcome is not None or (w.kind is WaitKind.CHANNEL and _unread(draft, w.name, w.cursor))
+        w.outcome is not None or (w.kind is WaitKind.CHANNEL and w.group is None and _unread(draft, w))
         for w in draft.waits.values()
     )
 
 
-def _unread(draft: Draft, channel: str, cursor: int) -> bool:
+def _unread(draft: Draft, waiting: Wait) -> bool:
     """Whether a channel holds something beyond what the pass has seen: a message, or its end."""
-    if any(want.channel == channel and page for want, page in draft.view.pages.items() if want.after >= cursor):
-        return True
-    return draft.slot(ArrivalKind.CHANNEL, channel).closed is not None
+    for want, page in draft.view.pages.items():
+        if want.channel == waiting.name and want.after >= waiting.cursor and page:
+            return True
+    return draft.slot(ArrivalKind.CHANNEL, waiting.name).closed is not None
 
 
 def _finish(draft: Draft, part: Finish) -> None:
