@@ -23,5 +23,5 @@ def of_message(outer: str, channel: str, key: str) -> str:
 
 
 def of_group(outer: str, name: str, round: int) -> str:
-    """The members of a `first`."""
-    return f"{outer}{_quote(name)}:{round}/"
+    """The members of a `first`. No name is empty, so that no message's scope begins like this."""
+    return f"{outer}:{_quote(name)}:{round}/"
