@@ -141,11 +141,14 @@ class Runner:
 class Worker:
     """Claims for ever, until stopped."""
 
-    def __init__(self, runner: Runner, store: Store, registry: Registry, *, concurrency: int) -> None:
+    def __init__(
+        self, runner: Runner, store: Store, registry: Registry, *, concurrency: int, poll_s: float = POLL_S
+    ) -> None:
         self._runner = runner
         self._store = store
         self._registry = registry
         self._concurrency = concurrency
+        self._poll_s = poll_s
         self._woken = asyncio.Event()
         self._stopping = False
         self._change = -1
@@ -201,7 +204,7 @@ class Worker:
             if left <= 0 or self._changed():
                 return
             try:
-                await asyncio.wait_for(self._woken.wait(), min(left, POLL_S))
+                await asyncio.wait_for(self._woken.wait(), min(left, self._poll_s))
             except TimeoutError:
                 continue
 
