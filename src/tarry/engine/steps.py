@@ -150,6 +150,7 @@ class StepCall(Call):
         if len(intents) > len(attempts):
             self._finish(Result(Outcome.UNKNOWN, _reason("the worker was lost during the attempt")))
         elif attempts:
+            self.attempt = len(attempts)
             self._delay_until(json.loads(attempts[-1].value or b"{}")["next_ms"])
         else:
             self._start()
@@ -258,6 +259,7 @@ class StepCall(Call):
     # --- a delay between attempts: beyond five seconds the run is let go ---
 
     def _delay_until(self, next_ms: int) -> None:
+        """Attempt number `self.attempt` has failed; the next one is due then."""
         scope, name = self.frame.scope, self.name
         spec = Wait(self.turn.run.id, WaitKind.RETRY, scope, name, self.attempt, deadline_ms=next_ms)
         on_file = self.turn.on_file.waits.get(spec.id)
