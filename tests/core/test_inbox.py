@@ -29,6 +29,15 @@ def test_a_pass_reads_from_the_beginning_and_acks_on_file_are_no_ops():
     assert (third.no, box.ack(third), box.ack(third), box.acked) == (5, True, False, 5)
 
 
+def test_an_ack_on_file_is_a_no_op_where_only_the_key_is_at_hand_too():
+    """SPEC 5.2: a replay finds by its key what was acked before it began."""
+    box = inbox(acked=1, numbers=[1, 2])
+    box.take()
+    found = box.taken("k1")
+    assert found is not None
+    assert not box.ack(found)
+
+
 def test_going_on_without_an_ack_is_refused():
     """SPEC 5.2."""
     box = inbox(numbers=[1, 2])
@@ -48,8 +57,8 @@ def test_only_the_oldest_is_acked():
         box.ack(second)
     with pytest.raises(NotOldest, match="ack the next one"):
         inbox(numbers=[1]).ack(told(1))
-    assert box.find_unacked("k2") == second
-    assert box.find_unacked("k9") is None
+    assert box.taken("k2") == second
+    assert box.taken("k9") is None
 
 
 def test_what_is_known_is_learnt_once_and_what_was_refused_never():
@@ -103,7 +112,7 @@ def test_a_race_has_decided_which_message_it_is():
     box.hungry = True
     box.take_number(told(3))
     assert (box.peek(), box.hungry) == (None, True)
-    assert box.find_unacked("k3") == told(3)
+    assert box.taken("k3") == told(3)
     box.take_number(told(8))
     assert box.want().after == 8
 

@@ -24,6 +24,7 @@ class Inbox:
         self._waiting: deque[Arrival] = deque()
         self._last_known = 0
         self._given: deque[Arrival] = deque()
+        self._taken: dict[str, Arrival] = {}
         self.learn(messages, closed=slot.closed is not None)
 
     def learn(self, messages: Sequence[Arrival], *, closed: bool) -> None:
@@ -55,6 +56,7 @@ class Inbox:
 
     def take(self) -> Arrival:
         message = self._waiting.popleft()
+        self._taken[message.key] = message
         if message.no > self.acked:
             self._given.append(message)
         return message
@@ -89,5 +91,6 @@ class Inbox:
     def oldest_unacked(self) -> Arrival | None:
         return self._given[0] if self._given else None
 
-    def find_unacked(self, key: str) -> Arrival | None:
-        return next((message for message in self._given if message.key == key), None)
+    def taken(self, key: str) -> Arrival | None:
+        """What this pass was given under the key, acked on file or not."""
+        return self._taken.get(key)

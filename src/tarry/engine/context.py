@@ -192,7 +192,7 @@ class Run(Generic[S]):
         """Acknowledges a message of which only the key is at hand (rule 5.2)."""
         self._turn.check_open()
         inbox = self._turn.inbox(channel.name)
-        message = inbox.find_unacked(key)
+        message = inbox.taken(key)
         if message is None:
             raise NotOldest(key=key, channel=channel.name, oldest="the next one received")
         self._turn.ack(message)
