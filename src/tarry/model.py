@@ -102,7 +102,8 @@ class ErrorRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One execution of a workflow. `due_ms` is when the store has to look at it next; None: when told."""
+    """One execution of a workflow. `due_ms` is when the store has to look at it next: negative for a
+    run that was woken (see `states.at_once`); None: when told."""
 
     id: str
     workflow: str

@@ -73,7 +73,8 @@ class Driver:
     def _told(self, run_id: str) -> DriveResult:
         run = self._run(run_id)
         page = self._core.store.waits(WaitFilter(run_id=run_id), None, 1000)
-        next_due = from_ms(run.due_ms) if run.due_ms is not None and run.status in CLAIMABLE else None
+        claimable = run.due_ms is not None and run.status in CLAIMABLE
+        next_due = from_ms(max(run.due_ms or 0, run.changed_ms)) if claimable else None
         if next_due is not None and self._waker is not None:
             self._schedule(run, next_due)
         waits = tuple(wait_row(run, wait) for run, wait in page.rows)

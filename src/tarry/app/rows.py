@@ -96,7 +96,7 @@ def run_row(run: RunRecord) -> RunRow:
         from_ms(run.created_ms),
         from_ms(run.changed_ms),
         _time(run.ended_ms),
-        _time(run.due_ms),
+        _time(run.due_ms) if run.due_ms is not None and run.due_ms > 0 else None,
         _time(run.deadline_ms),
         run.attempt,
         run.worker,

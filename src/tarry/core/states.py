@@ -43,6 +43,15 @@ def move(run: RunRecord, to: Status, now: int, **changes: Any) -> RunRecord:
     return replace(run, status=to, changed_ms=now, **changes)
 
 
+AT_ONCE: Final = -(1 << 50)
+
+
+def at_once(now: int) -> int:
+    """The due instant of a run that is woken now: before any instant, so that a clock set back cannot hold it up
+    (rule 6.5), and among the woken in their order."""
+    return AT_ONCE + now
+
+
 def over(run: RunRecord) -> bool:
     return run.status in ENDS
 

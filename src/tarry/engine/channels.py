@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tarry.core import scopes
 from tarry.core.codec import Typed, typed
-from tarry.core.commands import Close, Open, Opening, Record, Refuse
+from tarry.core.commands import Open, Opening, Record, Refuse
 from tarry.core.inbox import Inbox
 from tarry.core.names import check_name
 from tarry.core.retry import policy
@@ -146,8 +146,7 @@ class ReceiveCall(Call):
         if self._entry is not None:
             return
         if not self._journaled:
-            if wait in self.turn.on_file.waits:
-                self.turn.put(Close((wait,)))
+            self.turn.close((wait,))
             return
         kind, scope, name, round = self.id
         number = self.turn.replay.next_number()

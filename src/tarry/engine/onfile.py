@@ -58,8 +58,8 @@ class OnFile:
         deadlines = [w.deadline_ms for w in self.waits.values() if w.outcome is None and w.deadline_ms is not None]
         return min(deadlines, default=None)
 
-    def reopened(self, waits: Iterable[WaitId]) -> None:
-        """An outcome was withdrawn: the next one will be news."""
+    def forget(self, waits: Iterable[WaitId]) -> None:
+        """The next write takes these waits, or their outcomes, off the table."""
         for wait in waits:
             self.waits.pop(wait, None)
 

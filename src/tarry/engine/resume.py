@@ -259,8 +259,12 @@ class Pass:
         for call in self.calls.receivers(inbox):
             call.look()
 
-    def withdrawn(self, waits: tuple[WaitId, ...]) -> None:
-        self.on_file.reopened(waits)
+    def close(self, waits: tuple[WaitId, ...]) -> None:
+        """Takes waits off the table with the next write; one of the same id may be opened in that very write."""
+        found = tuple(wait for wait in waits if wait in self.on_file.waits)
+        if found:
+            self.outbox.put(Close(found))
+            self.on_file.forget(found)
 
     def done(self, call: Call) -> None:
         """The call's outcome is given."""
@@ -271,11 +275,9 @@ class Pass:
         finished and recorded all the same."""
         if not future.cancelled() or self.ended or call not in self.calls or call.executing:
             return
-        on_file = tuple(wait for wait in call.waits() if wait in self.on_file.waits)
         self.replay.forget(call)
         self.calls.remove(call)
-        if on_file:
-            self.outbox.put(Close(on_file))
+        self.close(call.waits())
 
     def block(self, why: Blocked, reason: str) -> None:
         if self._end_with is None:

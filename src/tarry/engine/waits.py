@@ -159,7 +159,7 @@ class WaitCall(Call):
         self._won = None
         key = KeyId(arrival.kind, arrival.name, arrival.key)
         self.turn.put(Refuse(arrival.no, key, tuple(error.fields["field_errors"])))
-        self.turn.withdrawn(self.waits())
+        self.turn.on_file.forget(self.waits())
 
     def _answer(self, index: int, outcome: Outcome, arrival: Arrival | None) -> None:
         self._conclude(index, outcome, self._decoded(index, outcome, arrival))

@@ -6,7 +6,7 @@ from tarry.core.commands import Claim, Claimed, Reap
 from tarry.core.decide.draft import LIMITS, Draft
 from tarry.core.decide.finish import end
 from tarry.core.decide.wait import fire
-from tarry.core.states import CLAIMABLE
+from tarry.core.states import CLAIMABLE, at_once
 from tarry.model import Blocked, Status
 
 NOTHING = Claimed(None)
@@ -38,7 +38,7 @@ def reap(draft: Draft, command: Reap) -> bool:
     run = draft.run
     if run.status is not Status.RUNNING or run.worker != command.worker:
         return False
-    draft.move(Status.READY, due_ms=draft.now, epoch=run.epoch + 1, crashes=run.crashes + 1)
+    draft.move(Status.READY, due_ms=at_once(draft.now), epoch=run.epoch + 1, crashes=run.crashes + 1)
     return True
 
 

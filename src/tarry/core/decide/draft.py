@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from tarry.core import accepts
-from tarry.core.states import move
+from tarry.core.states import at_once, move
 from tarry.core.view import LIVE, DropWait, View, Write
 from tarry.model import (
     Arrival,
@@ -114,7 +114,7 @@ class Draft:
     def wake(self) -> None:
         """A paused run has something to take in."""
         if self.run.status is Status.WAITING:
-            self.move(Status.READY, due_ms=self.now)
+            self.move(Status.READY, due_ms=at_once(self.now))
 
     def rouse(self) -> None:
         """The run is looked at now, be it paused or put off until later."""

@@ -8,7 +8,7 @@ from tarry.core.commands import Cancel, CloseChannel, Resolve, Retry
 from tarry.core.decide.draft import Draft
 from tarry.core.decide.finish import end
 from tarry.core.decide.wait import close_all
-from tarry.core.states import over
+from tarry.core.states import at_once, over
 from tarry.core.view import DropEntries
 from tarry.errors import NotResolvable, NotRetryable
 from tarry.model import (
@@ -38,7 +38,7 @@ def cancel(draft: Draft, command: Cancel) -> CancelReceipt:
         draft.set(epoch=run.epoch + 1)
         return CancelReceipt(run.id, Status.CANCELLED.value)
     if run.status is Status.BLOCKED:
-        draft.move(Status.READY, due_ms=draft.now)
+        draft.move(Status.READY, due_ms=at_once(draft.now))
     draft.rouse()
     return CancelReceipt(run.id, "cancelling")
 
@@ -53,7 +53,7 @@ def retry(draft: Draft, command: Retry) -> Status:
     draft.audit(command.actor, "retry", run.blocked.value if run.blocked else run.status.value)
     draft.move(
         Status.READY,
-        due_ms=draft.now,
+        due_ms=at_once(draft.now),
         epoch=run.epoch + 1,
         crashes=0,
         attempt=run.attempt + (run.status is Status.FAILED),
@@ -87,7 +87,7 @@ def resolve(draft: Draft, command: Resolve) -> Status:
         )
     )
     draft.audit(command.actor, "resolve", f"{command.step}: {command.outcome.value}")
-    draft.move(Status.READY, due_ms=draft.now, epoch=run.epoch + 1, crashes=0)
+    draft.move(Status.READY, due_ms=at_once(draft.now), epoch=run.epoch + 1, crashes=0)
     return draft.run.status
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tarry.core.codec import same
 from tarry.core.commands import Start, Started
+from tarry.core.states import at_once
 from tarry.core.view import Decision, View
 from tarry.errors import RunConflict, RunGone
 from tarry.model import RunRecord, Status
@@ -39,5 +40,5 @@ def _same_run(run: RunRecord, command: Start) -> RunRecord:
 
 def _first_due(command: Start, now: int) -> int:
     """A run that expires before it may begin is looked at when it expires."""
-    due = now if command.due_ms is None else command.due_ms
+    due = at_once(now) if command.due_ms is None else command.due_ms
     return due if command.deadline_ms is None else min(due, command.deadline_ms)
