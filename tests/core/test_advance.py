@@ -176,7 +176,7 @@ def test_the_owner_is_told_what_is_on_file():
     driver.batch(signal("a"), *(message(key=str(number)) for number in range(3)))
     told = driver.turn("r", wants=[Want("ev", 2, 2), Want("none", 0)])
     assert (told.now_ms, told.run, told.over) == (driver.clock.now_ms(), driver.run(), False)
-    assert [(settled.name, settled.arrival) for settled in told.waits] == [("a", 1)]
+    assert [(settled.name, settled.arrival) for settled in told.waits] == [("a", 1), ("b", None)]
     assert {number: arrival.name for number, arrival in told.arrivals.items()} == {1: "a"}
     assert [found.no for found in told.pages["ev"]] == [3, 4]
     assert told.pages["none"] == []

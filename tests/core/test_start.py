@@ -3,6 +3,7 @@
 import pytest
 
 from tarry.core.commands import Cancel, Finish, Retry, Start
+from tarry.core.states import at_once
 from tarry.errors import RunConflict, RunGone
 from tarry.model import Status
 from tarry.testing.conformance_driver import Driver, signal, start
@@ -14,7 +15,7 @@ def test_a_new_run_is_ready_at_once():
     told = driver.do(start(tags=(("order", "o-1"),)))
     assert told.created
     assert told.run == driver.run()
-    assert (told.run.status, told.run.due_ms, told.run.epoch) == (Status.READY, driver.clock.now_ms(), 0)
+    assert (told.run.status, told.run.due_ms, told.run.epoch) == (Status.READY, at_once(driver.clock.now_ms()), 0)
     assert driver.notes.ready == {"r"}
 
 
@@ -53,15 +54,15 @@ def test_a_pruned_id_stays_taken():
             driver.do(command)
 
 
-@pytest.mark.parametrize(("start_in", "deadline_in", "due_in"), [(500, None, 500), (500, 200, 200), (None, 200, 0)])
-def test_it_is_looked_at_when_it_may_begin_or_expires(start_in: int | None, deadline_in: int | None, due_in: int):
+@pytest.mark.parametrize(("start_in", "deadline_in", "due_in"), [(500, None, 500), (500, 200, 200), (None, 200, None)])
+def test_it_is_looked_at_when_it_may_begin_or_expires(start_in: int | None, deadline_in: int | None, due_in: int | None):
     driver = desk()
     now = driver.clock.now_ms()
     when = {"due_ms": now + start_in} if start_in is not None else {}
     by = {"deadline_ms": now + deadline_in} if deadline_in is not None else {}
     driver.do(start(**when, **by))
-    assert driver.run().due_ms == now + due_in
-    assert (driver.claim() != []) == (due_in == 0)
+    assert driver.run().due_ms == (at_once(now) if due_in is None else now + due_in)
+    assert (driver.claim() != []) == (due_in is None)
 
 
 def expired_unclaimed(driver: Driver) -> None:

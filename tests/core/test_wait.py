@@ -86,7 +86,7 @@ def test_deadlines_fire_the_earliest_first():
     driver.turn("r", end=Park())
     driver.clock.advance(0.3)
     driver.claim()
-    fired = outcomes(driver)
+    fired = {name: found for name, found in outcomes(driver).items() if found[0] is not None}
     assert sorted(fired, key=lambda name: fired[name][1] or 0) == ["b", "z", "a", "c"]
 
 

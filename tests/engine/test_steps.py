@@ -67,7 +67,8 @@ async def test_the_first_pass_sees_what_a_replay_sees(lab: Lab) -> None:
     await lab.start(body)
     await lab.app.signal("r", go, 1)
     await lab.go_on()
-    assert len(set(lab.log)) == 1 and await lab.result() == [lab.log[0]]
+    assert len(set(lab.log)) == 1
+    assert await lab.result() == [lab.log[0]]
 
 
 async def test_branches_that_finish_in_another_order_are_not_swapped(lab: Lab) -> None:
@@ -189,7 +190,8 @@ async def test_a_failing_step_raises_the_same_error_in_every_pass(lab: Lab) -> N
     await lab.restart()
     await lab.app.signal("r", go, 1)
     await lab.go_on()
-    assert lab.log[0] == lab.log[1] and lab.log[0][1:] == ["rejected by ann", True, False]
+    assert lab.log[0] == lab.log[1]
+    assert lab.log[0][1:] == ["rejected by ann", True, False]
 
 
 class Declined(Exception):
@@ -263,7 +265,8 @@ async def crash_in(lab: Lab, body: Callable[..., Any], running: asyncio.Event) -
     lab.clock.advance("20s")
     store, app = lab.app.store, lab.app
     row = store.run("r")
-    assert row is not None and row.worker is not None
+    assert row is not None
+    assert row.worker is not None
     from tarry.core.commands import Reap
 
     await app.open().writer.commit(Reap("r", row.worker))
@@ -535,4 +538,5 @@ async def test_now_uuid_and_random_are_the_same_in_every_pass(lab: Lab) -> None:
     await lab.app.signal("r", go, 1)
     await lab.go_on()
     first, second = lab.log
-    assert first == second and len(set(first)) == 5
+    assert first == second
+    assert len(set(first)) == 5

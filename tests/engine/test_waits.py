@@ -77,7 +77,8 @@ async def test_a_wrong_type_is_told_at_the_door_and_the_wait_stays_open(lab: Lab
     """SPEC 4.6, S11: a process without the code answers with field errors; a corrected payload wins."""
     await lab.start(one_wait)
     refused = await lab.app.signal("r", "go", "forty", key="k")
-    assert refused.status == "invalid" and refused.errors
+    assert refused.status == "invalid"
+    assert refused.errors
     assert await lab.waits() == ["go"]
     assert (await lab.app.signal("r", "go", 40, key="k")).status == "delivered"
     await lab.go_on()
@@ -399,3 +400,35 @@ async def test_an_uncaught_timeout_fails_the_run_once(lab: Lab) -> None:
     assert (await lab.after("1s")).status is Status.FAILED
     with pytest.raises(RunFailed, match="WaitTimeout"):
         await lab.result()
+
+
+async def test_a_deadline_beside_a_long_step_fires_while_the_step_runs(lab: Lab) -> None:
+    """SPEC 4.7, 3.4: the worker that holds the run sees to its deadlines."""
+    done = asyncio.Event()
+
+    async def long() -> str:
+        await done.wait()
+        return "done"
+
+    async def branch(run: Run[Any]) -> str:
+        try:
+            await run.wait(go, timeout="20ms")
+        except WaitTimeout:
+            return await run.step("gave up", lab.note, "gave up", returns=str)
+        return "?"
+
+    async def body(run: Run[Any]) -> list[Any]:
+        return list(await asyncio.gather(branch(run), run.step("long", long), run.wait(other)))
+
+    lab.register(body)
+    await lab.app.start(body, id="r")
+    driving = asyncio.ensure_future(lab.go_on())
+    while sorted(await lab.waits()) != ["go", "other"]:
+        await asyncio.sleep(0)
+    await lab.app.signal("r", other, 1)
+    lab.clock.advance("20ms")
+    while not lab.log:
+        await asyncio.sleep(0)
+    done.set()
+    await driving
+    assert await lab.result() == ["gave up", "done", 1]

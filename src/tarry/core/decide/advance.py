@@ -27,7 +27,7 @@ from tarry.core.commands import (
 from tarry.core.decide import wait
 from tarry.core.decide.draft import Draft
 from tarry.core.decide.finish import end
-from tarry.core.states import over
+from tarry.core.states import at_once, over
 from tarry.core.view import DropEntries
 from tarry.errors import LeaseLost
 from tarry.model import Arrival, ArrivalKind, Outcome, Status, Wait, WaitKind
@@ -102,7 +102,8 @@ def _block(draft: Draft, part: Block) -> None:
 def _release(draft: Draft, part: Release) -> None:
     if part.culprit is not None:
         draft.put(DropEntries(draft.run.id, no=part.culprit))
-    due_ms, deadline_ms = draft.now + part.delay_ms, draft.run.deadline_ms
+    due_ms = draft.now + part.delay_ms if part.delay_ms else at_once(draft.now)
+    deadline_ms = draft.run.deadline_ms
     if deadline_ms is not None and not (draft.run.expiring or draft.run.cancelling):
         due_ms = min(due_ms, deadline_ms)
     draft.move(Status.READY, due_ms=due_ms, attempt=draft.run.attempt + part.again)
@@ -113,11 +114,11 @@ def _news(draft: Draft, command: Advance) -> Advanced:
     gone = draft.run.worker is None or over(draft.run)
     if gone:
         return Advanced(draft.run, True, draft.now)
-    settled = tuple(w for w in draft.waits.values() if w.outcome not in (None, Outcome.CLOSED))
+    waits = tuple(w for w in draft.waits.values() if w.outcome is not Outcome.CLOSED)
     pages = {want.channel: _page(draft, want) for want in command.wants}
     closed = frozenset(want.channel for want in command.wants if draft.slot(ArrivalKind.CHANNEL, want.channel).closed)
-    arrivals = {w.arrival: _arrival(draft, w.arrival) for w in settled if w.arrival is not None}
-    return Advanced(draft.run, False, draft.now, settled, arrivals, pages, closed)
+    arrivals = {w.arrival: _arrival(draft, w.arrival) for w in waits if w.arrival is not None}
+    return Advanced(draft.run, False, draft.now, waits, arrivals, pages, closed)
 
 
 def _page(draft: Draft, want: Want) -> list[Arrival]:
