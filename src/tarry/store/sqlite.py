@@ -94,12 +94,12 @@ class SqliteStore(SqliteReads):
         if self._gate.acquire(timeout=self._patience_s if wait else 0):
             try:
                 link = self._enter(wait)
+                if link is not None:
+                    self._owner = threading.get_ident()
+                    return SqliteTransaction(link, self._rows, self.clock, self._documents, self._leave)
             except BaseException:
                 self._gate.release()
                 raise
-            if link is not None:
-                self._owner = threading.get_ident()
-                return SqliteTransaction(link, self._rows, self.clock, self._documents, self._leave)
             self._gate.release()
         if wait:
             raise StoreBusy(waited_s=self._patience_s)

@@ -83,14 +83,17 @@ class Link:
 
     def begin(self, *, wait: bool) -> None:
         self._over = None
+        self._inside = True
         if not wait:
             self.connection.set_busy_timeout(0)
         try:
             self.rows("begin")
+        except BaseException:
+            self.rollback()
+            raise
         finally:
             if not wait:
                 self.connection.set_busy_timeout(self._patience_ms)
-        self._inside = True
 
     def commit(self) -> None:
         self.rows("commit")

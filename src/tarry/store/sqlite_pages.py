@@ -31,7 +31,8 @@ class SqlitePages:
         args = _run_args(where)
         if where.prefix and where.tag is None:
             (after,) = cursors.read(cursor, (str,)) or ("",)
-            rows = self._links.rows("page_runs_by_prefix", args | {"after": after, "limit": limit + 1})
+            args |= {"first": after or where.prefix, "after": after, "limit": limit + 1}
+            rows = self._links.rows("page_runs_by_prefix", args)
             return self._page(rows, limit, self._rows.run, lambda row: (row[0],))
         (after,) = cursors.read(cursor, (int,)) or (0,)
         rows = self._links.rows(_runs_statement(where), args | {"after": after, "limit": limit + 1})

@@ -143,6 +143,7 @@ class Saver:
         if not asked:
             return
         unread = self._rows.read(self._rows.arrival, self._link.each("load_unread", asked))
+        unread.sort(key=attrgetter("run_id", "no"))
         stale = [replace(arrival, status=ArrivalStatus.STALE) for arrival in unread]
         self._link.each("put_arrival", map(self._rows.arrival_row, stale))
         letters = [_letter(arrival, bundle.sweeps[arrival.run_id]) for arrival in unread]

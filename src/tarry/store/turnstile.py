@@ -48,11 +48,12 @@ class Turnstile:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
+        """Where the thread stands in line, it closes the file when its turn comes."""
         with self._state:
+            if not self._closed and not self._in_line:
+                os.close(self._file)
             self._closed = True
             self._state.notify_all()
-            if not self._in_line:
-                os.close(self._file)
 
     def forget(self) -> None:
         """In a forked child: lets go of the parent's file without touching its lock."""

@@ -23,7 +23,7 @@ select run_id from tombstones where run_id = ?1;
 select * from waits where run_id = ?1;
 
 -- name: load_key
-select * from arrivals where run_id = ?1 and kind = ?2 and name = ?3 and key = ?4;
+select * from arrivals indexed by arrivals_key where run_id = ?1 and kind = ?2 and name = ?3 and key = ?4;
 
 -- name: load_live
 select * from arrivals
@@ -116,7 +116,8 @@ insert into entries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 delete from entries where run_id = ?1 and no = ?2;
 
 -- name: drop_scope
-delete from entries where run_id = ?1 and substr(scope, 1, length(?2)) = ?2;
+delete from entries indexed by entries_scope
+where run_id = ?1 and scope <> '' and scope >= ?2 and scope < ?2 || char(1114111);
 
 -- name: put_wait
 insert or replace into waits values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
@@ -136,9 +137,18 @@ on conflict (run_id, kind, name, no) do update set
 delete from arrivals where run_id = ?1 and kind = ?2 and name = ?3 and no = ?4;
 
 -- name: load_unread
-select a.* from arrivals a left join slots s on s.run_id = a.run_id and s.kind = a.kind and s.name = a.name
-where a.run_id = ?1 and a.status = 'buffered' and (a.kind = 'signal' or a.no > coalesce(s.acked, 0))
-order by a.no;
+with recursive channel (name) as (
+    select min(name) from arrivals where run_id = ?1 and kind = 'channel'
+    union all
+    select (select min(name) from arrivals where run_id = ?1 and kind = 'channel' and name > channel.name)
+    from channel where name is not null
+)
+select a.* from arrivals a where a.run_id = ?1 and a.kind = 'signal' and a.status = 'buffered'
+union all
+select a.* from channel c cross join arrivals a on a.name = c.name
+where a.run_id = ?1 and a.kind = 'channel' and a.status = 'buffered' and a.no > coalesce(
+    (select acked from slots where run_id = ?1 and kind = 'channel' and name = c.name), 0
+);
 
 -- name: put_slot
 insert or replace into slots values (?, ?, ?, ?, ?, ?, ?);
@@ -245,12 +255,15 @@ select * from arrivals where run_id = ?1 and kind = 'signal' and no > ?2 order b
 select * from run_records where num > :after order by num limit :limit;
 
 -- name: page_runs_by_status
-select * from run_records
-where phase = :phase and num > :after and status = :status and (:workflow is null or workflow = :workflow)
-order by num limit :limit;
+select r.* from runs i indexed by runs_phase cross join run_records r on r.num = i.num
+where i.phase = :phase and i.num > :after
+and r.status = :status and (:workflow is null or r.workflow = :workflow)
+order by i.num limit :limit;
 
 -- name: page_runs_by_workflow
-select * from run_records where workflow = :workflow and num > :after order by num limit :limit;
+select r.* from runs i indexed by runs_workflow cross join run_records r on r.num = i.num
+where i.workflow = :workflow and i.num > :after
+order by i.num limit :limit;
 
 -- name: page_runs_by_tag
 select r.* from run_tags t cross join run_records r on r.num = t.num
@@ -261,7 +274,7 @@ order by t.num limit :limit;
 
 -- name: page_runs_by_prefix
 select * from run_records
-where id > :after and id >= :prefix and id < :prefix || char(1114111)
+where id >= :first and id < :prefix || char(1114111) and id <> :after
 and (:workflow is null or workflow = :workflow) and (:status is null or status = :status)
 order by id limit :limit;
 

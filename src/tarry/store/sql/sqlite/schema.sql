@@ -103,6 +103,9 @@ create table entries (
     primary key (run_id, no)
 ) strict, without rowid;
 
+-- What lies inside a step or a round of a fold, and goes with the round; the rest of a journal pays nothing.
+create index entries_scope on entries (run_id, scope) where scope <> '';
+
 create table waits (
     run_id text not null,
     kind text not null,
