@@ -1,5 +1,6 @@
 """Waits: how they open and what settles them (SPEC 4.1, 4.7-4.9, 4.12, 4.13)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -254,6 +255,21 @@ def test_a_payload_that_was_refused_in_this_turn_is_not_taken_by_the_next_wait()
     told = driver.turn("r", refused, opens(wait(scope="s/")), end=Park())
     assert told.over
     assert len(driver.open_waits()) == 2
+
+
+def test_a_race_whose_winner_was_refused_is_answered_by_what_else_is_on_file():
+    """SPEC 4.6, 4.9: nobody else would wake it."""
+    driver = desk()
+    driver.begin()
+    driver.batch(message("ev", key="odd"), signal(key="k2"), message("ev", key="even"))
+    race = member("ev", WaitKind.CHANNEL), member("paid", number=1)
+    told = driver.turn("r", opens(*race))
+    assert [settled.arrival for settled in told.waits] == [1]
+    key = KeyId(ArrivalKind.CHANNEL, "ev", "odd")
+    reached = replace(race[0], cursor=1), race[1]
+    told = driver.turn("r", Refuse(1, key, (FieldError("$", "no"),), reached), end=Park())
+    assert [(settled.name, settled.arrival) for settled in told.waits] == [("paid", 2)]
+    assert not told.over
 
 
 def test_a_channel_that_closes_wakes_its_race():

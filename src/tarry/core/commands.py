@@ -141,11 +141,14 @@ class Ack:
 
 @dataclass(frozen=True)
 class Refuse:
-    """A payload passed the schema at the door and its type refuses it: the outcome is withdrawn (rule 4.6)."""
+    """A payload passed the schema at the door and its type refuses it: the outcome is withdrawn (rule 4.6).
+    `waits` are those of the call that refuses, with the cursors that it has reached: once open again, they are
+    answered by what else is on file."""
 
     arrival: int
     key: KeyId
     errors: tuple[FieldError, ...]
+    waits: tuple[Wait, ...] = ()
 
 
 Part = Record | Open | Close | Ack | Refuse

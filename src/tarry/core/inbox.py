@@ -69,6 +69,12 @@ class Inbox:
         while self._waiting and self._waiting[0].no <= arrival.no:
             self.take()
 
+    def refuse_number(self, arrival: Arrival) -> None:
+        """The message that won a race does not fit its type: it is not seen, here either."""
+        self._last_known = max(self._last_known, arrival.no)
+        while self._waiting and self._waiting[0].no <= arrival.no:
+            self._waiting.popleft()
+
     def drop(self) -> None:
         """The next message does not fit its type: it is refused, and not seen."""
         self._waiting.popleft()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,13 +113,17 @@ class WaitCall(Call):
     def opening(self) -> Open:
         """What to put on file: the waits, with the cursor that this pass has reached in a channel."""
         rows: list[Opening] = []
-        for member, spec in zip(self.members, self._specs, strict=True):
-            channel = member.kind is WaitKind.CHANNEL
-            wait = replace(spec, cursor=self.turn.inbox(member.name).cursor) if channel else spec
+        for member, wait in zip(self.members, self._waits_now(), strict=True):
             rows.append(Opening(wait, member.timeout_ms, member.until_ms))
             if member.source is not None and wait.schema is not None:
                 self.turn.outbox.document(wait.schema, member.source.codec.schema)
         return Open(tuple(rows))
+
+    def _waits_now(self) -> Iterator[Wait]:
+        """The waits as they open now."""
+        for spec in self._specs:
+            channel = spec.kind is WaitKind.CHANNEL
+            yield replace(spec, cursor=self.turn.inbox(spec.name).cursor) if channel else spec
 
     # --- giving the outcome back ---
 
@@ -158,7 +162,10 @@ class WaitCall(Call):
         """The type refuses what the schema let pass: the sender's receipt changes, the wait opens again."""
         self._won = None
         key = KeyId(arrival.kind, arrival.name, arrival.key)
-        self.turn.put(Refuse(arrival.no, key, tuple(error.fields["field_errors"])))
+        if arrival.kind is ArrivalKind.CHANNEL:
+            self.turn.inbox(arrival.name).refuse_number(arrival)
+        errors = tuple(error.fields["field_errors"])
+        self.turn.put(Refuse(arrival.no, key, errors, tuple(self._waits_now())))
         self.turn.on_file.forget(self.waits())
 
     def _answer(self, index: int, outcome: Outcome, arrival: Arrival | None) -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tarry.core.commands import (
@@ -33,7 +33,7 @@ from tarry.core.decide.operate import cancel, close_channel, resolve, retry
 from tarry.core.decide.start import start
 from tarry.core.view import NOTHING, Decision, Needs, View
 from tarry.errors import LeaseLost, RunGone, RunNotFound
-from tarry.model import ArrivalKind, KeyId, NameId, Receipt, ReceiptStatus, WaitKind
+from tarry.model import ArrivalKind, KeyId, NameId, Receipt, ReceiptStatus, Wait, WaitKind
 
 __all__ = ["decide", "needs"]
 
@@ -100,10 +100,14 @@ def _of_part(part: Part) -> Needs:
     if isinstance(part, Ack):
         return Needs(names=frozenset((NameId(ArrivalKind.CHANNEL, part.channel),)))
     if isinstance(part, Refuse):
-        return Needs(keys=frozenset((part.key,)))
-    if not isinstance(part, Open):
-        return NOTHING
-    waits = [opening.wait for opening in part.waits]
+        return Needs(keys=frozenset((part.key,))) | _of_waits(part.waits)
+    if isinstance(part, Open):
+        return _of_waits([opening.wait for opening in part.waits])
+    return NOTHING
+
+
+def _of_waits(waits: Sequence[Wait]) -> Needs:
+    """What may answer waits at the moment they open."""
     names = {NameId(ArrivalKind(w.kind), w.name) for w in waits if w.kind in _FROM_OUTSIDE}
     races = tuple(Want(w.name, w.cursor, 1) for w in waits if w.kind is WaitKind.CHANNEL and w.group is not None)
     return Needs(names=frozenset(names), wants=races)

@@ -6,6 +6,7 @@ share a group: one of them is settled, the others are closed in the same transac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tarry.core.codec import field_errors
@@ -66,6 +67,11 @@ def open_waits(draft: Draft, part: Open) -> None:
     opened = [_absolute(opening, draft.now) for opening in part.waits]
     for wait in opened:
         draft.put_wait(wait)
+    _answer(draft, opened)
+
+
+def _answer(draft: Draft, opened: Sequence[Wait]) -> None:
+    """Settles one wait, or one race, by what is on file."""
     on_file = [(found.no, wait, found) for wait in opened if (found := _on_file(draft, wait))]
     if on_file:
         _, wait, found = min(on_file, key=lambda row: (row[0], row[1].member))
@@ -151,6 +157,19 @@ def withdraw(draft: Draft, part: Refuse) -> None:
     arrival = None if on_file is None else draft.arrival(on_file)
     if arrival is not None and arrival.status is not ArrivalStatus.INVALID:
         discard(draft, arrival, ArrivalStatus.INVALID, "invalid", part.errors)
+    _answer_again(draft, part.waits)
+
+
+def _answer_again(draft: Draft, waits: Sequence[Wait]) -> None:
+    """A wait that opens again is answered by what is on file, as one that opens: nobody else would wake it."""
+    opened = [
+        replace(on_file, cursor=wait.cursor)
+        for wait in waits
+        if (on_file := draft.waits.get(wait.id)) is not None and on_file.outcome is None
+    ]
+    for wait in opened:
+        draft.put_wait(wait)
+    _answer(draft, opened)
 
 
 def drop_placed(draft: Draft, wait: Wait) -> None:
