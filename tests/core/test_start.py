@@ -55,7 +55,9 @@ def test_a_pruned_id_stays_taken():
 
 
 @pytest.mark.parametrize(("start_in", "deadline_in", "due_in"), [(500, None, 500), (500, 200, 200), (None, 200, None)])
-def test_it_is_looked_at_when_it_may_begin_or_expires(start_in: int | None, deadline_in: int | None, due_in: int | None):
+def test_it_is_looked_at_when_it_may_begin_or_expires(
+    start_in: int | None, deadline_in: int | None, due_in: int | None
+):
     driver = desk()
     now = driver.clock.now_ms()
     when = {"due_ms": now + start_in} if start_in is not None else {}

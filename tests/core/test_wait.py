@@ -279,3 +279,14 @@ def test_a_channel_that_closes_wakes_its_race():
     driver.turn("r", opens(member("a"), member("ev", WaitKind.CHANNEL, 1)), end=Park(), wants=[Want("ev", 0)])
     driver.do(CloseChannel("r", "ev"))
     assert driver.run().status is Status.READY
+
+
+def test_of_two_members_on_one_name_the_first_wins():
+    """SPEC 4.9: one journaled winner."""
+    driver = desk()
+    driver.begin()
+    driver.turn("r", opens(member("a"), member("a", number=1)), end=Park())
+    driver.do(signal("a"))
+    driver.claim()
+    told = driver.turn("r")
+    assert [won.member for won in told.waits if won.outcome is Outcome.OK] == [0]

@@ -156,9 +156,16 @@ def _put_arrival(view: View, row: Arrival) -> None:
         others = [other for other in view.live[name] if other.no != row.no]
         view.live[name] = [*others, row] if row.status in LIVE else others
     for want, page in view.pages.items():
-        fits = row.kind is ArrivalKind.CHANNEL and want.channel == row.name and row.no > want.after
-        if fits and len(page) < want.limit:
-            page.append(row)
+        if row.kind is ArrivalKind.CHANNEL and want.channel == row.name and row.no > want.after:
+            _put_message(page, row, want.limit)
+
+
+def _put_message(page: list[Arrival], row: Arrival, limit: int) -> None:
+    at = next((at for at, known in enumerate(page) if known.no == row.no), None)
+    if at is not None:
+        page[at] = row
+    elif len(page) < limit:
+        page.append(row)
 
 
 def _put_slot(view: View, row: Slot) -> None:
@@ -171,6 +178,14 @@ def _drop_wait(view: View, row: DropWait) -> None:
 
 def _drop_arrival(view: View, row: DropArrival) -> None:
     view.keys[KeyId(row.kind, row.name, row.key)] = None
+    view.settled.pop(row.no, None)
+    for page in view.pages.values():
+        page[:] = [message for message in page if message.no != row.no]
+
+
+def _put_entry(view: View, row: Entry) -> None:
+    view.entries[row.no] = row
+    view.last_entry = max(view.last_entry, row.no)
 
 
 def _sweep(view: View, row: Sweep) -> None:
@@ -186,6 +201,7 @@ _PUT: Mapping[type, Callable[[View, Any], None]] = {
     Wait: _put_wait,
     Arrival: _put_arrival,
     Slot: _put_slot,
+    Entry: _put_entry,
     DropWait: _drop_wait,
     DropArrival: _drop_arrival,
     Sweep: _sweep,
