@@ -16,7 +16,6 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
 
@@ -67,6 +66,7 @@ class HostedWorker:
         self._registry = registry
         self._options = options
         self._claims = claims
+        self._stopping = False
         self._strays: set[tuple[str, int]] = set()
 
     async def __aenter__(self) -> HostedWorker:
@@ -75,20 +75,20 @@ class HostedWorker:
         self._pool = ThreadPoolExecutor(self._options.threads, thread_name_prefix="tarry-step")
         self._mailbox = Mailbox(self._loop, self._heard)
         await self._begin()
+        self._task = self._loop.create_task(self._work())
         self._heart = Heart(self._options, self._beat, self._loop, self._thread_id)
         self._heart.start()
         return self
 
     async def _begin(self) -> None:
-        """A fresh incarnation: an id that no one else had, a row, a lease, and the loop that claims."""
+        """A fresh incarnation: an id that no one else had, a row, a lease, and nothing held."""
         self.id = new_id("worker")
-        runner = Runner(self.id, self._store, self._writer, self._registry, self._pool)
-        self.runner = runner
-        self._worker = Worker(runner, self._store, self._registry, concurrency=self._options.concurrency)
+        self.runner = Runner(self.id, self._store, self._writer, self._registry, self._pool)
+        concurrency = self._options.concurrency if self._claims else 0
+        self._worker = Worker(self.runner, self._store, self._registry, concurrency=concurrency)
         self._record = self._new_record()
         await self._writer.commit(Register(self._record))
         self._wakeups.listen(self._noted, self.id)
-        self._task = self._loop.create_task(self._work())
 
     def _new_record(self) -> WorkerRecord:
         clock = self._store.clock
@@ -109,23 +109,19 @@ class HostedWorker:
         return round(self._options.lease_s * 1000)
 
     async def _work(self) -> None:
-        """Store errors and a lost lease are not the end of a worker."""
-        while self._claims:
+        """One incarnation after the other, until it is stopped. Errors of the store are not the end of a worker."""
+        while not self._stopping:
             try:
-                return await self._worker.run()
+                await self._worker.run()
             except LeaseLost:
                 LOG.warning("worker %s lost its lease; it goes on under a new id", self.id)
-                await self._begin_again()
-                return
+                self._wakeups.forget(self._noted, self.id)
+                self.runner.abandon()
+                await self._begin()
             except Exception as error:
                 known = isinstance(error, TarryError)
                 LOG.error("worker %s: %s", self.id, error, exc_info=None if known else error)
                 await asyncio.sleep(self._options.lease_s / 10)
-
-    async def _begin_again(self) -> None:
-        self._wakeups.forget(self._noted, self.id)
-        self.runner.abandon()
-        await self._begin()
 
     async def wait(self) -> None:
         while not self._task.done():
@@ -133,14 +129,14 @@ class HostedWorker:
 
     def stop(self) -> None:
         """Claims nothing any more; leaving the context lets go of what is held (rule 11.4)."""
+        self._stopping = True
         self._worker.stop()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await self._task
         await self.runner.drain(self._options.drain_s)
         await asyncio.to_thread(self._heart.stop)
         self._wakeups.forget(self._noted, self.id)
@@ -168,17 +164,16 @@ class HostedWorker:
         try:
             held = self._writer.commit_sync(Beat(self._record))
         except LeaseLost:
-            self._loop.call_soon_threadsafe(self._lost)
+            self._loop.call_soon_threadsafe(self._lost, self.id)
             return
         except Exception as error:  # the thread must live: the next beat may succeed
             LOG.error("worker %s: its heartbeat failed: %s", self.id, error)
             return
         self._loop.call_soon_threadsafe(self._compare, held)
 
-    def _lost(self) -> None:
-        if not self._task.done():
-            self._task.cancel()
-        self._task = self._loop.create_task(self._begin_again())
+    def _lost(self, worker: str) -> None:
+        if worker == self.id:
+            self._worker.lose()
 
     def _compare(self, leased: list[tuple[str, int]]) -> None:
         """Gives back what is leased to this worker but not held: a claim whose answer was lost (rule 11.4). One

@@ -150,7 +150,7 @@ class Worker:
         self._concurrency = concurrency
         self._poll_s = poll_s
         self._woken = asyncio.Event()
-        self._stopping = False
+        self._stopping = self._lost = False
         self._change = -1
         runner.on_over = lambda turn: self._made_room()
 
@@ -176,12 +176,20 @@ class Worker:
         self._stopping = True
         self._woken.set()
 
+    def lose(self) -> None:
+        """The lease is over: `run` raises LeaseLost."""
+        self._lost = True
+        self._woken.set()
+
     def _made_room(self) -> None:
         if len(self._runner.held) == self._concurrency - 1:
             self._woken.set()
 
     async def run(self) -> None:
+        """Until stopped. Raises LeaseLost, and the errors of the store."""
         while not self._stopping:
+            if self._lost:
+                raise LeaseLost(run_id="*", epoch=0)
             self._woken.clear()
             room = self._concurrency - len(self._runner.held)
             claimed = 0
