@@ -1,0 +1,1 @@
+"""The demo: Tarry under attack, told as a story."""
