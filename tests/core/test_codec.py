@@ -315,7 +315,10 @@ def test_untyped_takes_only_json(value: Any, path: str):
     error = refused(None, value)
     assert error.fields["path"] == path
     reason = error.fields["reason"]
-    assert "Annotate what is returned, or pass returns=" in reason or "the keys of JSON are text" in reason
+    assert (
+        "Annotate the parameter or what is returned, or pass returns=" in reason
+        or "the keys of JSON are text" in reason
+    )
 
 
 @dataclass
@@ -483,6 +486,7 @@ WRONG = [
     (Annotated[int, PlainSerializer(lambda value: int("x"))], 1, "$"),
     (list[Own], [], "$"),
     (Item, Own(), "$"),
+    (Tree, Own(), "$"),
 ]
 
 

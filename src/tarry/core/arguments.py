@@ -37,8 +37,7 @@ def encode_args(fn: Function, args: Sequence[Any], limits: Limits = LIMITS) -> b
     try:
         return parameters.codec(len(args)).encode(tuple(args), limits)
     except Unencodable as error:
-        path = parameters.place(error.fields["path"])
-        raise Unencodable(path=path, reason=error.fields["reason"]) from None
+        raise parameters.refusal(args, limits) or error from None
 
 
 def decode_args(fn: Function, data: bytes) -> tuple[Any, ...]:
@@ -101,9 +100,22 @@ class _Parameters:
     def codec(self, count: int) -> Typed:
         """For an array of so many arguments."""
         if count not in self._codecs:
-            types = (self.types + self.rest * (count - len(self.types)))[:count]
-            self._codecs[count] = typed(tuple[tuple(types)] if types else tuple[()])
+            self._codecs[count] = typed(cast("Any", tuple)[tuple(self._types(count))])
         return self._codecs[count]
+
+    def refusal(self, args: Sequence[Any], limits: Limits) -> Unencodable | None:
+        """Which argument cannot be stored, told under its parameter's name."""
+        for index, (tp, arg) in enumerate(zip(self._types(len(args)), args, strict=True)):
+            try:
+                typed(tp).encode(arg, limits)
+            except Unencodable as error:
+                path = str(error.fields["path"])
+                inner = "" if path == "$" else path if path.startswith("[") else f".{path}"
+                return Unencodable(path=self.place(f"[{index}]{inner}"), reason=error.fields["reason"])
+        return None
+
+    def _types(self, count: int) -> list[Any]:
+        return (self.types + self.rest * (count - len(self.types)))[:count]
 
     def place(self, path: str) -> str:
         """`[1].amount` by the parameter's name: `payment.amount`."""
@@ -125,13 +137,14 @@ def _signature(fn: Function) -> inspect.Signature:
 
 _NONE = digest(b"[]")
 _DEEPEST = 200
+_text_of = json.JSONEncoder(sort_keys=True).encode
 
 
 def args_digest(args: Sequence[Any]) -> str:
     """Tells whether a step is called with what it was recorded with. What is no data counts by its type's name."""
     if not args:
         return _NONE
-    return digest(json.dumps([_told(arg) for arg in args], sort_keys=True).encode())
+    return digest(_text_of([_told(arg) for arg in args]).encode())
 
 
 def _told(value: Any, above: tuple[int, ...] = ()) -> Any:
@@ -148,14 +161,14 @@ def _told(value: Any, above: tuple[int, ...] = ()) -> Any:
         return kind.__qualname__
     above = (*above, id(value))
     if isinstance(value, set | frozenset):
-        return sorted(json.dumps(_told(part, above), sort_keys=True) for _, part in parts)
+        return sorted(_text_of(_told(part, above)) for _, part in parts)
     if not isinstance(value, list | tuple | deque):
         return {_key(step): _told(part, above) for step, part in parts}
     return [_told(part, above) for _, part in parts]
 
 
 def _key(step: object) -> str:
-    return step if isinstance(step, str) else json.dumps(_told(step), sort_keys=True)
+    return step if isinstance(step, str) else _text_of(_told(step))
 
 
 def _leaf(value: Any) -> str:

@@ -15,6 +15,8 @@ from itertools import accumulate
 
 from pydantic_core import from_json
 
+_sorted_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _ELSE = bytes(byte for byte in range(256) if byte not in b'{}[]":')
 _STRING = re.compile(rb'"[^"]*"')
@@ -24,7 +26,7 @@ _ROUNDS = 8
 
 def canonical(data: bytes) -> bytes:
     try:
-        return json.dumps(from_json(data), sort_keys=True, separators=(",", ":")).encode()
+        return _sorted_text(from_json(data)).encode()
     except (ValueError, RecursionError):
         return data
 

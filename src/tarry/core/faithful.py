@@ -16,6 +16,7 @@ from tarry.core.shown import place, type_name
 
 _SCALARS = {type(None), bool, int, float, str}
 _ABSENT = object()
+_text_of = json.JSONEncoder(sort_keys=True).encode
 
 
 class Change(NamedTuple):
@@ -103,8 +104,4 @@ def _sorted(value: object, parsed: Any) -> Any:
         told = cast("dict[str, Any]", parsed).items()
         return {name: _sorted(part, item) for (_, part), (name, item) in zip(parts, told, strict=True)}
     items = [_sorted(part, item) for (_, part), item in zip(parts, cast("list[Any]", parsed), strict=True)]
-    return sorted(items, key=_text) if isinstance(value, set | frozenset) else items
-
-
-def _text(item: Any) -> str:
-    return json.dumps(item, sort_keys=True)
+    return sorted(items, key=_text_of) if isinstance(value, set | frozenset) else items

@@ -35,8 +35,8 @@ _TEXT = {str}
 _PLAIN = {str, int, float, bool, type(None), list, dict}
 _LEAVES = {str, int, bool, type(None), bytes}
 _ANNOTATE = (
-    "without a declared type only JSON's own types are stored, and it would come back as something else. "
-    "Annotate what is returned, or pass returns= (an annotation that cannot be resolved counts as none)"
+    "without a declared type only JSON's own types are stored, and it would come back as something else. Annotate the "
+    "parameter or what is returned, or pass returns= (an annotation that cannot be resolved counts as none)"
 )
 
 

@@ -97,7 +97,7 @@ class Typed:
     @cached_property
     def _codec(self) -> _Codec:
         try:
-            return _Codec(_core_schema(self.type))
+            return _Codec(self.type)
         except Exception as error:
             reason = cut(str(error).partition("\n")[0].partition(". ")[0], 150)
             raise Unencodable(path="$", reason=f"{self.name} has no JSON form: {reason}") from error
@@ -137,14 +137,14 @@ class _Untyped(Typed):
 class _Codec:
     """What Pydantic builds for a type."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, tp: Any) -> None:
+        self.schema = schema = _core_schema(tp)
         shape = shape_of(schema)
-        self.schema = schema
         self.sets = shape.sets
         self.nulls = shape.nulls
         self.verifies = shape.verify
         self.classes = shape.classes
-        self.root: type = schema["cls"] if schema["type"] in ("model", "dataclass") else object
+        self.root: type = tp if tp in shape.classes else object
         self.write: Callable[[Any], bytes] = partial(
             SchemaSerializer(schema, _CORE_CONFIG).to_json,
             by_alias=shape.by_alias,
@@ -170,10 +170,10 @@ class _Codec:
         except ValidationError as error:
             told = told_by_type(error)[0]
             change = Change(told.path, f"what is written could not be read back: {told.reason}")
+        except Exception as error:
+            change = Change("$", f"what is written could not be read back: {type(error).__name__}")
         else:
-            if alike(value, copy):
-                return
-            change = changed(value, copy)
+            change = None if alike(value, copy) else changed(value, copy)
         if change is not None:
             raise Unencodable(path=change.path, reason=f"{change.reason}. Declare a type that fits, or convert it")
 
