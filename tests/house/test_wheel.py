@@ -11,7 +11,7 @@ import pytest
 
 from tests.house.tree import ROOT, SRC
 
-SUFFIXES = {".py", ".typed", ".sql"}
+SUFFIXES = {".py", ".typed", ".sql", ".json", ".txt"}  # the demo's recorded bodies, and their licence
 NEEDS = {"apsw", "cyclopts", "jsonschema-rs", "pydantic", "rich", "typing-extensions"}
 
 
@@ -67,5 +67,5 @@ def test_the_rule_sees(name: str):
 
 
 def test_the_sources_are_shipped():
-    assert all(map(shipped, ("tarry/app.py", "tarry/py.typed", "tarry/store/sql/sqlite/schema.sql")))
+    assert all(map(shipped, ("tarry/app/app.py", "tarry/py.typed", "tarry/store/sql/sqlite/schema.sql")))
     assert Path(ROOT / "LICENSE").exists()

@@ -21,7 +21,7 @@ ANYTHING = typed(None)
 
 def start(
     workflow: str,
-    *arguments: str,
+    *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)],
     id: Annotated[str | None, Parameter(name="--id", help="The run's id; the same id again is the same run.")] = None,
     tag: Annotated[tuple[str, ...], Parameter(name="--tag", negative="", help="NAME=VALUE; may be repeated.")] = (),
     deadline: Annotated[str | None, Parameter(help="How long the run may take, like 24h.")] = None,
@@ -56,7 +56,7 @@ def start(
 def signal(
     run: str,
     name: str,
-    payload: str | None = None,
+    payload: given.Payload = None,
     *,
     key: given.Key = None,
     actor: given.Actor = None,
@@ -78,7 +78,7 @@ def signal(
 def send(
     run: str,
     channel: str,
-    payload: str | None = None,
+    payload: given.Payload = None,
     *,
     key: Annotated[str, Parameter(help="Makes a redelivery a no-op.")],
     actor: given.Actor = None,

@@ -26,6 +26,7 @@ Actor = Annotated[str | None, Parameter(name="--actor", help="Who does this; cli
 Key = Annotated[str | None, Parameter(name="--key", help="Makes a repeated delivery a duplicate.")]
 Limit = Annotated[int, Parameter(name="--limit", help="Rows of a page, 1 to 1000.")]
 Cursor = Annotated[str | None, Parameter(name="--cursor", help="Where the last page ended.")]
+Payload = Annotated[str | None, Parameter(allow_leading_hyphen=True, help="JSON, @file, or - for standard input.")]
 Flag = Parameter(negative="")
 
 
