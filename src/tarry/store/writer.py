@@ -21,7 +21,7 @@ from typing import Any
 
 from tarry.clock import elapsed_s, new_id
 from tarry.core.commands import Command
-from tarry.errors import Closed, CommitUnknown, StoreBusy, StoreReadOnly, TarryError
+from tarry.errors import Closed, CommitUnknown, StoreBusy, StoreError, StoreReadOnly, TarryError
 from tarry.store.batch import Batch
 from tarry.store.fold import Notes
 from tarry.store.protocol import Store
@@ -153,7 +153,7 @@ class Writer:
         """Each job with its result. None: another process is writing, and `wait` is off."""
         try:
             results = self._transact(jobs, wait=wait)
-        except (StoreBusy, StoreReadOnly) as error:
+        except (StoreBusy, StoreReadOnly, CommitUnknown) as error:
             results = [error] * len(jobs)
         except Exception as error:
             results = self._singly(jobs, error)
@@ -183,13 +183,21 @@ class Writer:
                 began = elapsed_s()
                 try:
                     tx.commit(name)
-                except CommitUnknown:
-                    if not self._store.landed(name):
+                except CommitUnknown as unknown:
+                    if not self._landed(name, unknown):
                         continue
                 self._commit_s += (elapsed_s() - began - self._commit_s) * 0.2
             if batch.notes:
                 self._on_commit(batch.notes)
             return batch.results
+
+    def _landed(self, batch: str, unknown: CommitUnknown) -> bool:
+        """Where it cannot even be looked up, its callers are told so: run again, what landed would be answered as
+        a repetition of itself."""
+        try:
+            return self._store.landed(batch)
+        except StoreError as error:
+            raise unknown from error
 
 
 def _resolve(future: asyncio.Future[Any] | Future[Any], result: Any) -> None:

@@ -152,7 +152,7 @@ def message(channel: str = "ev", payload: bytes = b"1", key: str = "k1", run_id:
 
 
 def wait(name: str = "paid", kind: WaitKind = WaitKind.SIGNAL, run_id: str = "r", **more: Any) -> Wait:
-    where = {"scope": "", "round": 0} | more
+    where: dict[str, Any] = {"scope": "", "round": 0} | more
     return Wait(run_id, kind, name=name, **where)
 
 
