@@ -45,7 +45,7 @@ async def test_a_run_pauses_and_resumes_with_the_typed_payload(lab: Lab) -> None
 
 
 async def test_an_early_signal_is_buffered_and_consumed_at_the_wait(lab: Lab) -> None:
-    """SPEC 4.3, S69: a delivery before the wait, even before the first claim, is kept."""
+    """SPEC 4.3, 4.5, S69: a delivery before the wait, even before the first claim, is kept; its receipt tells."""
     lab.register(one_wait)
     await lab.app.start(one_wait, id="r")
     assert (await lab.app.signal("r", go, 7, key="k")).status == "buffered"
