@@ -294,7 +294,7 @@ class Own:
         ({"m": [1, (1, 2)]}, "m[1]"),
         ({"a": {"b": [{1}]}}, "a.b[0]"),
         ({1: "a", "1": "b"}, "$"),
-        ({"a": {True: 1, 1: 2}}, "a"),
+        ({"a": {True: 1}}, "a"),
         ({None: 1}, "$"),
         ({(1, 2): 3}, "$"),
         ({Colour.RED: 1}, "$"),
@@ -567,7 +567,7 @@ def test_a_validator_that_fails_otherwise_is_told():
 
 
 def test_a_type_has_one_codec():
-    """RIVALS: building one costs as much as hundreds of payloads."""
+    """Building one costs as much as hundreds of payloads."""
     assert typed(Payment) is typed(Payment)
     assert typed(list[int]) is typed(list[int])
     assert typed(None) is typed(Any) is typed(object)

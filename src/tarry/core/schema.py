@@ -19,7 +19,7 @@ from pydantic_core import core_schema as core
 from pydantic_core import from_json, to_json
 
 from tarry.core.canonical import canonical
-from tarry.core.shape import fields_of, read_as, written_as
+from tarry.core.shape import fields_of, read_as, read_in, written_as
 from tarry.core.shown import cut, place
 from tarry.model import FieldError
 
@@ -39,10 +39,10 @@ class FieldErrors(tuple[FieldError, ...]):
 # --- from a type -------------------------------------------------------------------------------------
 
 
-def schema_of(core_schema: core.CoreSchema) -> bytes | None:
-    """The JSON schema of a type, canonical; None where it has none."""
+def schema_of(core_schema: core.CoreSchema, by_alias: bool) -> bytes | None:
+    """The JSON schema of a type, canonical; None where it has none. `by_alias`: whether it is written so."""
     try:
-        return canonical(to_json(_Door().generate(core_schema)))
+        return canonical(to_json(_Door(by_alias=by_alias).generate(core_schema)))
     except Exception:  # whatever Pydantic, or a hook of the type's own, makes of it
         return None
 
@@ -82,30 +82,30 @@ class _Door(GenerateJsonSchema):
         return told if keys == "str" else _without(told, "propertyNames")
 
     def model_fields_schema(self, schema: core.ModelFieldsSchema) -> JsonSchemaValue:
-        return _both_names(schema, super().model_fields_schema(schema))
+        return self._under_each_name(schema, super().model_fields_schema(schema))
 
     def dataclass_args_schema(self, schema: core.DataclassArgsSchema) -> JsonSchemaValue:
-        return _both_names(schema, super().dataclass_args_schema(schema))
+        return self._under_each_name(schema, super().dataclass_args_schema(schema))
 
     def typed_dict_schema(self, schema: core.TypedDictSchema) -> JsonSchemaValue:
-        return _both_names(schema, super().typed_dict_schema(schema))
+        return self._under_each_name(schema, super().typed_dict_schema(schema))
+
+    def _under_each_name(self, schema: Any, told: JsonSchemaValue) -> JsonSchemaValue:
+        """A field that comes under more than one name may come under each, and is asked for under none."""
+        properties: dict[str, Any] = told.get("properties", {})
+        required: set[str] = set(told.get("required", ()))
+        for name, field in fields_of(schema):
+            names = {written_as(name, field) if self.by_alias else name, *read_as(field)}
+            known = {name, *names} & properties.keys()
+            if known and (names != known or read_in(field)):
+                properties |= dict.fromkeys(names, properties[min(known)])
+                properties |= {member: True for member in read_in(field) if member not in properties}
+                required -= {name, *names}
+        return _without(told, "required") | ({"required": sorted(required)} if required else {})
 
 
 def _without(schema: JsonSchemaValue, *keywords: str) -> JsonSchemaValue:
     return {name: value for name, value in schema.items() if name not in keywords}
-
-
-def _both_names(schema: Any, told: JsonSchemaValue) -> JsonSchemaValue:
-    """A field that is read under an alias and written under another name may come under each of its names."""
-    properties: dict[str, Any] = told.get("properties", {})
-    required: set[str] = set(told.get("required", ()))
-    for name, field in fields_of(schema):
-        names = {name, written_as(name, field), *read_as(field)}
-        known = names & properties.keys()
-        if known and written_as(name, field) not in known:
-            properties |= dict.fromkeys(names, properties[min(known)])
-            required -= names
-    return _without(told, "required") | ({"required": sorted(required)} if required else {})
 
 
 # --- at the door -------------------------------------------------------------------------------------

@@ -65,11 +65,21 @@ def written_as(name: str, field: Node) -> str:
 
 def read_as(field: Node) -> list[str]:
     """The aliases under which a field is read, beside its own name."""
-    alias = field.get("validation_alias")
+    return [path[0] for path in _aliases(field) if len(path) == 1]
+
+
+def read_in(field: Node) -> list[str]:
+    """The members inside of which a field is looked for."""
+    return [path[0] for path in _aliases(field) if len(path) > 1]
+
+
+def _aliases(field: Node) -> list[list[Any]]:
+    alias: Any = field.get("validation_alias")
+    if not alias:
+        return []
     if isinstance(alias, str):
-        return [alias]
-    paths = cast("list[list[Any]]", alias or [])
-    return [path[0] for path in paths if len(path) == 1]
+        return [[alias]]
+    return alias if isinstance(alias[0], list) else [alias]
 
 
 def readable(name: str, field: Node) -> bool:

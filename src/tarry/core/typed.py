@@ -85,7 +85,7 @@ class Typed:
     @cached_property
     def schema(self) -> bytes | None:
         try:
-            return schema_of(self._codec.schema)
+            return schema_of(self._codec.schema, self._codec.by_alias)
         except Unencodable:
             return None
 
@@ -140,6 +140,7 @@ class _Codec:
     def __init__(self, tp: Any) -> None:
         self.schema = schema = _core_schema(tp)
         shape = shape_of(schema)
+        self.by_alias = shape.by_alias
         self.sets = shape.sets
         self.nulls = shape.nulls
         self.verifies = shape.verify
@@ -147,7 +148,7 @@ class _Codec:
         self.root: type = tp if tp in shape.classes else object
         self.write: Callable[[Any], bytes] = partial(
             SchemaSerializer(schema, _CORE_CONFIG).to_json,
-            by_alias=shape.by_alias,
+            by_alias=self.by_alias,
             round_trip=True,
             warnings="error",
         )
