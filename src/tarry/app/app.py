@@ -82,10 +82,13 @@ class App(Lists):
     ) -> None:
         await self.close()
 
-    def open(self) -> Core:
-        """The App's store and writer in this process; after a fork they are opened anew."""
+    def open(self, store: str | Store | None = None) -> Core:
+        """The App's store and writer in this process; after a fork they are opened anew. `store`, on the first
+        call: this one, and not that which the code names."""
         if self._closed:
             raise Closed(what="App")
+        if self._core is None and store is not None:
+            self._source = store
         if self._core is None or self._core.pid != os.getpid():
             self._core = Core(self._source, self._sealer)
         return self._core

@@ -88,6 +88,10 @@ class SqliteStore(SqliteReads):
         finally:
             self._gate.release()
 
+    def quick_check(self) -> str:
+        """`ok`, or the first damage found. The whole file is read, beside those who write."""
+        return self._links.rows("quick_check")[0][0]
+
     # --- transactions ---
 
     def begin(self, *, wait: bool = True) -> SqliteTransaction | None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
-from typing import Annotated, Any
+from dataclasses import fields
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from tarry.app import App
 from tarry.core.codec import typed
 from tarry.edge.cli import failing, given
-from tarry.edge.cli.text import clean
-from tarry.errors import RunFailed
+from tarry.edge.cli.text import clean, json_text
 from tarry.model import Receipt
 
 ANYTHING = typed(None)
@@ -29,13 +28,15 @@ def start(
     wait: Annotated[bool, given.Flag, Parameter(help="Wait for the result and print it.")] = False,
     timeout: Annotated[str | None, Parameter(help="How long to wait.")] = None,
     as_json: given.AsJson = False,
-    store: given.Store = None,
+    at: given.Place = given.HERE,
 ) -> int:
     """Start a run of WORKFLOW; each further argument is JSON."""
     values = [ANYTHING.decode(given.payload(text).text) for text in arguments]
 
+    tags = given.tags(tag)
+
     async def work(app: App) -> int:
-        handle = await app.start(workflow, *values, id=id, tags=given.tags(tag), deadline=deadline, start_at=start_at)
+        handle = await app.start(workflow, *values, id=id, tags=tags, deadline=deadline, start_at=start_at)
         if as_json:
             print(json.dumps({"run": handle.id, "created": handle.created}))
         elif not wait:
@@ -43,14 +44,12 @@ def start(
         if not wait:
             return failing.OK
         print(f"run {clean(handle.id)} {'started' if handle.created else 'was there already'}", file=sys.stderr)
-        try:
-            result: Any = await handle.result(timeout)
-        except RunFailed as error:
-            return failing.tell(error)
-        print(ANYTHING.encode(result).decode())
+        await handle.result(timeout)
+        run = app.store.run(handle.id)
+        print(json_text((run and run.result) or b"null"))
         return failing.OK
 
-    return given.with_app(store, work)
+    return given.with_app(at, work, makes=True)
 
 
 def signal(
@@ -62,7 +61,7 @@ def signal(
     actor: given.Actor = None,
     require_wait: Annotated[bool, given.Flag, Parameter(help="Refuse it unless a wait is open.")] = False,
     as_json: given.AsJson = False,
-    store: given.Store = None,
+    at: given.Place = given.HERE,
 ) -> int:
     """Deliver a signal to RUN under NAME. PAYLOAD is JSON, @file, or - for standard input."""
     data = given.payload(payload)
@@ -72,7 +71,7 @@ def signal(
         receipt = await app.signal(run, name, data, key=key, actor=who, require_wait=require_wait)
         return told(receipt, as_json)
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
 def send(
@@ -83,7 +82,7 @@ def send(
     key: Annotated[str, Parameter(help="Makes a redelivery a no-op.")],
     actor: given.Actor = None,
     as_json: given.AsJson = False,
-    store: given.Store = None,
+    at: given.Place = given.HERE,
 ) -> int:
     """Append a message to a channel of RUN."""
     data = given.payload(payload)
@@ -91,18 +90,24 @@ def send(
     async def work(app: App) -> int:
         return told(await app.send(run, channel, data, key=key, actor=given.actor(actor)), as_json)
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
 def told(receipt: Receipt, as_json: bool) -> int:
     """Prints a receipt; the exit code says whether the run has the delivery."""
     if as_json:
-        retained = None if receipt.payload is None else json.loads(receipt.payload)
-        errors = [list(error) for error in receipt.errors]
-        print(json.dumps(asdict(receipt) | {"payload": retained, "errors": errors}))
+        print(_json(receipt))
     else:
         reason = f": {receipt.reason}" if receipt.reason and receipt.reason != receipt.status else ""
         print(f"{receipt.status.value}{clean(reason)}")
         for error in receipt.errors:
             print(f"  {clean(error.path)}: {clean(error.reason)}", file=sys.stderr)
     return failing.of_receipt(receipt.status)
+
+
+def _json(receipt: Receipt) -> str:
+    """The payload stands in it as it is on file: a number that a float cannot hold stays what it was."""
+    errors = [error._asdict() for error in receipt.errors]
+    facts = {field.name: getattr(receipt, field.name) for field in fields(receipt)} | {"errors": errors}
+    del facts["payload"]
+    return f'{json.dumps(facts)[:-1]}, "payload": {json_text(receipt.payload or b"null")}}}'

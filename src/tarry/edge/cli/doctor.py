@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import platform
+import shutil
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -12,12 +13,22 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from tarry.app import App
+from tarry.core.durations import from_ms
 from tarry.edge.cli import failing, given
 from tarry.edge.cli.look import console
-from tarry.edge.cli.text import clean
+from tarry.edge.cli.text import ago, clean
 from tarry.engine.wake import Mailbox
+from tarry.errors import StoreError
+from tarry.model import RunRecord, Status
+from tarry.store.protocol import RunFilter, Store
 
 WAL_LARGE = 256 << 20
+DISK_SMALL = 256 << 20
+LATE_MS = 60_000
+PAGE = 1000
+WAL_SAFE = (3, 51, 3)
+"""The first SQLite in which a checkpoint beside a writer cannot corrupt a write-ahead log that is started anew."""
+
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -27,25 +38,36 @@ class Finding(NamedTuple):
     remedy: str = ""
 
 
-def doctor(*, as_json: given.AsJson = False, store: given.Store = None) -> int:
+def doctor(*, as_json: given.AsJson = False, at: given.Place = given.HERE) -> int:
     """Check the store, the machine and this process; exit 1 if something is wrong."""
+    findings: list[Finding] = [*_process()]
 
-    async def work(app: App) -> list[Finding]:
-        facts: dict[str, Any] = getattr(app.store, "facts", dict)()
-        return [*_process(), *_wakes(), *_file(facts), *_workers(app)]
+    async def work(app: App) -> None:
+        store = app.store
+        facts: dict[str, Any] = getattr(store, "facts", dict)()
+        findings.extend([*_wakes(), *_file(facts), *_sound(store), *_workers(store), *_backlog(store)])
 
-    findings = given.with_app(store, work)
+    try:
+        given.with_app(at, work)
+    except StoreError as error:
+        findings.append(Finding("fail", str(error)))
     for finding in findings:
-        if as_json:
-            print(json.dumps(finding._asdict()))
-        else:
-            line = Text.assemble((f"{finding.grade:<5}", STYLES[finding.grade]), clean(finding.what))
-            console().print(line.append(f"  {finding.remedy}", style="dim") if finding.remedy else line)
+        _tell(finding, as_json)
     return failing.FAILED if any(finding.grade == "fail" for finding in findings) else failing.OK
 
 
+def _tell(finding: Finding, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(finding._asdict()))
+        return
+    line = Text.assemble((f"{finding.grade:<5}", STYLES[finding.grade]), clean(finding.what))
+    console().print(line.append(f". {clean(finding.remedy)}", style="bold") if finding.remedy else line)
+
+
 def _process() -> Iterator[Finding]:
-    yield Finding("ok", f"tarry {version('tarry')}, Python {platform.python_version()}, {platform.system()}")
+    yield Finding(
+        "ok", f"tarry {version('tarry')}, Python {platform.python_version()}, {platform.platform(terse=True)}"
+    )
 
 
 def _wakes() -> Iterator[Finding]:
@@ -53,32 +75,83 @@ def _wakes() -> Iterator[Finding]:
     if mailbox.address is not None:
         yield Finding("ok", "sockets for wake-ups can be made")
     else:
-        yield Finding("warn", "no socket for wake-ups can be made", "Workers look every 100 ms instead.")
+        yield Finding("warn", "no socket for wake-ups can be made", "Workers look every 100 ms instead")
     mailbox.close()
 
 
 def _file(facts: dict[str, Any]) -> Iterator[Finding]:
     if not facts:
         return
-    yield Finding("ok", f"store {facts['path']}, {facts['file_size']} bytes, schema {facts['schema_version']}")
-    wal = facts.get("journal_mode") == "wal" and facts.get("synchronous") in (2, "full", "FULL")
-    mode = f"journal {facts.get('journal_mode')}, synchronous {facts.get('synchronous')}"
-    yield Finding(
-        "ok" if wal else "fail",
-        f"SQLite {facts['sqlite_version']}, {mode}",
-        "" if wal else "Only WAL with synchronous FULL survives a power failure: is this a network file system?",
-    )
-    large = (facts.get("wal_size") or 0) > WAL_LARGE
-    remedy = "A reader keeps a transaction open: find and end it." if large else ""
-    yield Finding("warn" if large else "ok", f"write-ahead log of {facts.get('wal_size') or 0} bytes", remedy)
-    if facts.get("other_library"):
-        yield Finding("fail", "another SQLite library has the file open in this process", "Close it there.")
+    yield Finding("ok", f"store {facts['path']}, {_size(facts['file_size'])}, schema {facts['schema_version']}")
+    yield from _library(facts)
+    yield from _durable(facts)
+    wal = facts["wal_size"]
+    remedy = "A reader keeps a transaction open: find it and end it" if wal > WAL_LARGE else ""
+    yield Finding("warn" if remedy else "ok", f"write-ahead log of {_size(wal)}", remedy)
+    if facts["file_mode"] is not None and int(facts["file_mode"], 8) & 0o077:
+        yield Finding("warn", f"the file's mode is {facts['file_mode']}", "Payloads are in it: chmod 600")
+    if facts["path"] is not None and (free := shutil.disk_usage(facts["path"]).free) < DISK_SMALL:
+        yield Finding("warn", f"{_size(free)} are free on its disk", "Free space before writes are refused")
 
 
-def _workers(app: App) -> Iterator[Finding]:
-    workers = app.store.workers()
+def _library(facts: dict[str, Any]) -> Iterator[Finding]:
+    number = tuple(int(part) for part in facts["sqlite_version"].split("."))
+    remedy = "" if number >= WAL_SAFE else "It can corrupt a write-ahead log: install apsw 3.51.3 or later"
+    yield Finding("fail" if remedy else "ok", f"SQLite {facts['sqlite_version']}", remedy)
+    if facts["other_library"]:
+        remedy = "Two libraries break each other's locks: close it there"
+        yield Finding("fail", "the sqlite3 module has the file open in this process too", remedy)
+
+
+def _durable(facts: dict[str, Any]) -> Iterator[Finding]:
+    found = f"journal mode {facts['journal_mode']}, synchronous {facts['synchronous']}"
+    fine = (facts["journal_mode"] == "wal" or facts["path"] is None) and facts["synchronous"] == 2
+    remedy = "" if fine else "Only wal with synchronous 2 (full) survives a power failure: is this a network disk?"
+    yield Finding("ok" if fine else "fail", found, remedy)
+
+
+def _sound(store: Store) -> Iterator[Finding]:
+    check = getattr(store, "quick_check", None)
+    if check is not None:
+        told: str = check()
+        remedy = "" if told == "ok" else "Stop writing to it and restore a backup"
+        yield Finding("fail" if remedy else "ok", f"integrity: {told}", remedy)
+
+
+def _workers(store: Store) -> Iterator[Finding]:
+    workers = store.workers()
     live = [worker for worker, alive in workers if alive]
-    if live:
-        yield Finding("ok", f"{len(live)} live workers")
-    else:
-        yield Finding("warn", "no live worker", "Nothing goes on until one runs: tarry worker MODULE:APP")
+    remedy = "" if live else "Nothing goes on until one runs: tarry worker MODULE:APP"
+    yield Finding("ok" if live else "warn", f"live workers: {len(live)}", remedy)
+    if dead := len(workers) - len(live):
+        remedy = "Their runs go to others within seconds" if live else "Their runs wait for a worker"
+        yield Finding("warn", f"workers that died or hang: {dead}", remedy)
+
+
+def _backlog(store: Store) -> Iterator[Finding]:
+    now = store.clock.now_ms()
+    known = {name for worker, alive in store.workers() if alive for name in worker.workflows}
+    ready = [run for run in _page(store, Status.READY) if run.due_ms is None or run.due_ms <= now]
+    late = [run for run in ready if now - run.changed_ms > LATE_MS]
+    oldest = f", the oldest for {ago(from_ms(min(run.changed_ms for run in ready)), from_ms(now))}" if ready else ""
+    remedy = "Workers are too few, or lack their code" if late else ""
+    yield Finding("warn" if late else "ok", f"due now: {_count(ready)}{oldest}", remedy)
+    if strange := sorted({run.workflow for run in ready} - known):
+        yield Finding("warn", f"no live worker has the code of {', '.join(strange)}", "Start one that registers it")
+    if blocked := _page(store, Status.BLOCKED):
+        yield Finding("warn", f"blocked: {_count(blocked)}", "See why: tarry runs --status blocked")
+
+
+def _page(store: Store, status: Status) -> tuple[RunRecord, ...]:
+    return store.runs(RunFilter(status=status), None, PAGE).rows
+
+
+def _count(runs: tuple[RunRecord, ...] | list[RunRecord]) -> str:
+    return f"{len(runs)}" if len(runs) < PAGE else f"{PAGE} or more"
+
+
+def _size(count: int) -> str:
+    for limit, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= limit:
+            return f"{count / limit:.1f} {unit}"
+    return f"{count} bytes"

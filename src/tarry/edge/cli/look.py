@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import sys
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from cyclopts import Parameter
@@ -17,12 +19,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tarry.app import App, LetterRow, RunRow, WaitRow, WorkerRow
+from tarry.core.durations import from_ms
 from tarry.edge.cli import failing, given
 from tarry.edge.cli.deliver import told
 from tarry.edge.cli.text import ago, clean, instant
-from tarry.model import Page
+from tarry.model import Page, Status, WaitKind
 
 T = TypeVar("T")
+Cells = Callable[[T, datetime], list[str | Text]]
 
 COLOURS = {
     "succeeded": "green",
@@ -36,13 +40,13 @@ COLOURS = {
 }
 
 
-def receipt(run: str, name: str, key: str, *, as_json: given.AsJson = False, store: given.Store = None) -> int:
+def receipt(run: str, name: str, key: str, *, as_json: given.AsJson = False, at: given.Place = given.HERE) -> int:
     """What became of the delivery that took KEY."""
 
     async def work(app: App) -> int:
         return told(await app.receipt(run, name, key), as_json)
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
 def runs(
@@ -51,19 +55,19 @@ def runs(
     status: str | None = None,
     tag: Annotated[str | None, Parameter(help="NAME=VALUE")] = None,
     prefix: Annotated[str | None, Parameter(help="How the id begins.")] = None,
-    cursor: given.Cursor = None,
-    limit: given.Limit = 100,
+    pages: given.Pages = given.FIRST,
     as_json: given.AsJson = False,
-    store: given.Store = None,
+    at: given.Place = given.HERE,
 ) -> int:
     """List runs, oldest first."""
-    pair = next(iter(given.tags([tag]).items())) if tag else None
+    state = given.one_of(Status, status)
+    pair = given.tag(tag) if tag else None
 
     async def work(app: App) -> int:
-        page = await app.runs(workflow=workflow, status=status, tag=pair, prefix=prefix, cursor=cursor, limit=limit)
-        return show_page(page, as_json, ("run", "workflow", "status", "changed", "why"), _run)
+        read = partial(app.runs, workflow=workflow, status=state, tag=pair, prefix=prefix)
+        return await listed(app, read, pages, as_json, ("run", "workflow", "status", "changed", "why"), _run)
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
 def waits(
@@ -72,22 +76,23 @@ def waits(
     workflow: str | None = None,
     name: str | None = None,
     kind: Annotated[str | None, Parameter(help="signal, channel, timer or retry")] = None,
+    tag: Annotated[str | None, Parameter(help="NAME=VALUE")] = None,
     age: Annotated[str | None, Parameter(help="Open for at least so long, like 1h.")] = None,
     overdue: Annotated[bool, given.Flag, Parameter(help="Past their deadline.")] = False,
-    cursor: given.Cursor = None,
-    limit: given.Limit = 100,
+    pages: given.Pages = given.FIRST,
     as_json: given.AsJson = False,
-    store: given.Store = None,
+    at: given.Place = given.HERE,
 ) -> int:
     """List who waits for what, oldest first."""
+    sort = given.one_of(WaitKind, kind)
+    pair = given.tag(tag) if tag else None
 
     async def work(app: App) -> int:
-        page = await app.waits(
-            run=run, workflow=workflow, name=name, kind=kind, age=age, overdue=overdue, cursor=cursor, limit=limit
-        )
-        return show_page(page, as_json, ("run", "workflow", "kind", "waits for", "since", "deadline"), _wait)
+        read = partial(app.waits, run=run, workflow=workflow, name=name, kind=sort, tag=pair, age=age, overdue=overdue)
+        columns = ("run", "workflow", "kind", "waits for", "since", "deadline")
+        return await listed(app, read, pages, as_json, columns, _wait)
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
 def letters(
@@ -95,50 +100,69 @@ def letters(
     run: str | None = None,
     name: str | None = None,
     reason: str | None = None,
-    cursor: given.Cursor = None,
-    limit: given.Limit = 100,
+    pages: given.Pages = given.FIRST,
     as_json: given.AsJson = False,
-    store: given.Store = None,
+    at: given.Place = given.HERE,
 ) -> int:
     """List dead letters: what could not be applied, and why."""
 
     async def work(app: App) -> int:
-        page = await app.dead_letters(run=run, name=name, reason=reason, cursor=cursor, limit=limit)
-        return show_page(page, as_json, ("run", "name", "key", "reason", "actor", "age"), _letter)
+        read = partial(app.dead_letters, run=run, name=name, reason=reason)
+        return await listed(app, read, pages, as_json, ("run", "name", "key", "reason", "actor", "age"), _letter)
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
-def workers(*, as_json: given.AsJson = False, store: given.Store = None) -> int:
+def workers(*, as_json: given.AsJson = False, at: given.Place = given.HERE) -> int:
     """List the workers on file, and whether their leases are live."""
 
     async def work(app: App) -> int:
-        page = Page(await app.workers(), None)
-        return show_page(page, as_json, ("worker", "host", "pid", "lease", "last beat", "workflows"), _worker)
+        columns = ("worker", "host", "pid", "lease", "last beat", "workflows")
+        show_rows(app, await app.workers(), as_json, columns, _worker)
+        return failing.OK
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
-def show_page(
-    page: Page[T], as_json: bool, columns: Sequence[str], cells: Callable[[T, datetime], list[str | Text]]
+async def listed(
+    app: App,
+    read: Callable[..., Awaitable[Page[T]]],
+    pages: given.Paging,
+    as_json: bool,
+    columns: Sequence[str],
+    cells: Cells[T],
 ) -> int:
-    if as_json:
-        for row in page.rows:
-            print(json.dumps(plain(row)))
-    else:
-        table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        now = datetime.now(UTC)
-        for row in page.rows:
-            table.add_row(*cells(row, now))
-        console().print(table if page.rows else Text("nothing", style="dim"))
+    """Shows a page, or every one: as it comes to a program, in one table to a person."""
+    page = await read(cursor=pages.cursor, limit=pages.limit)
+    rows = list(page.rows)
+    while pages.every and page.next_cursor is not None:
+        if as_json:
+            show_rows(app, rows, as_json, columns, cells)
+            rows.clear()
+        page = await read(cursor=page.next_cursor, limit=pages.limit)
+        rows += page.rows
+    show_rows(app, rows, as_json, columns, cells)
     if page.next_cursor is not None:
-        print(f"there is more: --cursor {page.next_cursor}", file=sys.stderr)
+        print(f"there is more: --all, or --cursor {page.next_cursor}", file=sys.stderr)
     return failing.OK
 
 
+def show_rows(app: App, rows: Sequence[T], as_json: bool, columns: Sequence[str], cells: Cells[T]) -> None:
+    if as_json:
+        for row in rows:
+            print(json.dumps(plain(row)))
+        return
+    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    now = from_ms(app.store.clock.now_ms())
+    for row in rows:
+        table.add_row(*cells(row, now))
+    console().print(table if rows else Text("nothing", style="dim"))
+
+
 def console() -> Console:
-    """A terminal's width, or room enough for whoever reads a pipe."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+    """A terminal's width, or room enough for whoever reads a pipe. Text is text: no markup in it is followed."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
+    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 def status_text(status: str) -> Text:

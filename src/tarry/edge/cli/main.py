@@ -33,7 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given in (["--version"], ["-V"]):
         print(version("tarry"))
         return
-    sys.path.insert(0, os.getcwd())  # MODULE:app is looked for where the command is given
     sys.exit(_run(given))
 
 
@@ -54,7 +53,9 @@ def _run(given: list[str]) -> int:
         command.command(f"tarry.edge.cli.{target}", name=verb, help=tells)
     command.register_install_completion_command()  # pyright: ignore[reportUnknownMemberType]
     try:
-        return command(given) or failing.OK
+        code = command(given) or failing.OK
+        sys.stdout.flush()  # whether anybody reads it is found out here, not while the interpreter ends
+        return code
     except CycloptsError:
         return failing.USAGE
     except KeyboardInterrupt:

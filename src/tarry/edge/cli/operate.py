@@ -17,7 +17,7 @@ def cancel(
     *,
     force: Annotated[bool, given.Flag, Parameter(help="End it at once, without its clean-up.")] = False,
     actor: given.Actor = None,
-    store: given.Store = None,
+    at: given.Place = given.HERE,
 ) -> int:
     """Cancel RUN: its waits close, its code cleans up, and it ends."""
 
@@ -26,17 +26,17 @@ def cancel(
         print(receipt.status)
         return failing.OK if receipt.status in ("cancelling", "cancelled") else failing.CONFLICT
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
-def retry(run: str, *, actor: given.Actor = None, store: given.Store = None) -> int:
+def retry(run: str, *, actor: given.Actor = None, at: given.Place = given.HERE) -> int:
     """Let a blocked RUN go on, or run a failed one again together with the step that failed it."""
 
     async def work(app: App) -> int:
         print((await app.retry(run, actor=given.actor(actor))).value)
         return failing.OK
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
 def resolve(
@@ -47,7 +47,7 @@ def resolve(
     failed: Annotated[str | None, Parameter(help="Why it failed.")] = None,
     redo: Annotated[bool, given.Flag, Parameter(help="Do it again.")] = False,
     actor: given.Actor = None,
-    store: given.Store = None,
+    at: given.Place = given.HERE,
 ) -> int:
     """Say what became of STEP, whose outcome is unknown: --result, --failed or --redo."""
     if [result is not None, failed is not None, redo].count(True) != 1:
@@ -59,10 +59,10 @@ def resolve(
         print((await app.resolve(run, step, result=value, failed=failed, redo=redo, actor=who)).value)
         return failing.OK
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
 
 
-def close_channel(run: str, channel: str, *, actor: given.Actor = None, store: given.Store = None) -> int:
+def close_channel(run: str, channel: str, *, actor: given.Actor = None, at: given.Place = given.HERE) -> int:
     """End the loop over a channel of RUN, after what is buffered."""
 
     async def work(app: App) -> int:
@@ -70,4 +70,4 @@ def close_channel(run: str, channel: str, *, actor: given.Actor = None, store: g
         print("closed" if closed else "it was closed already")
         return failing.OK
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)

@@ -1,129 +1,108 @@
-"""show RUN: one run as a timeline: what it recorded, waits for, was sent, and what was done to it."""
+"""show RUN: one run as a timeline, for a person who asks why it stands where it stands."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+import json
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tarry.app import App, JournalRow, RunRow
-from tarry.core.decide.letters import shown
+from tarry.app import App, RunRow
 from tarry.core.durations import from_ms
 from tarry.edge.cli import failing, given
-from tarry.edge.cli.look import console, status_text
-from tarry.edge.cli.text import ago, clean, instant, short
-from tarry.model import Arrival, Audit, Letter
-from tarry.store.protocol import LetterFilter, WaitFilter
+from tarry.edge.cli.look import console, plain, status_text
+from tarry.edge.cli.text import after, ago, clean, instant, short
+from tarry.edge.cli.timeline import Event, events
 
-PREVIEW = 48
-MOST = 1000
-
-
-@dataclass(frozen=True)
-class Line:
-    at: datetime
-    order: int
-    mark: str
-    what: str
-    detail: str
-    style: str = ""
+PREVIEW = 60
+DETAIL = 200
+MARKS = {"run": "●", "delivery": "▶", "letter": "✗", "entry": "■", "operator": "!", "open": "…"}
+STYLES = {"run": "bold", "delivery": "cyan", "operator": "magenta", "open": "blue"}
+VERBS = {"delivery": "came", "letter": "refused", "open": "open"}
 
 
 def show(
     run: str,
     *,
     payloads: Annotated[bool, given.Flag, Parameter(help="Preview payloads and results.")] = False,
-    store: given.Store = None,
+    as_json: given.AsJson = False,
+    at: given.Place = given.HERE,
 ) -> int:
-    """Show one run: its state, and its timeline."""
+    """Show one run: where it stands and what to do about it, then all that happened, in order."""
 
     async def work(app: App) -> int:
-        print_run(app, await app.run(run), console(), payloads=payloads)
+        row = await app.run(run)
+        if as_json:
+            print_json(app, row, payloads)
+        else:
+            print_run(app, row, console(), payloads=payloads)
         return failing.OK
 
-    return given.with_app(store, work)
+    return given.with_app(at, work)
+
+
+def print_json(app: App, row: RunRow, payloads: bool) -> None:
+    """The run, then its events."""
+    print(json.dumps({"sort": "state", **plain(row)}))
+    for event in _events(app, row):
+        facts = {"sort": event.sort, "at": from_ms(event.at_ms).isoformat(), "what": event.what, "detail": event.detail}
+        text = json.dumps(facts)
+        print(f'{text[:-1]}, "payload": {event.payload or "null"}}}' if payloads else text)
 
 
 def print_run(app: App, row: RunRow, target: Console, *, payloads: bool = False) -> None:
-    target.print(Group(_head(row), _timeline(app, row, payloads), *_open_waits(app, row)))
+    """Its head, and its timeline. `…` marks what it waits for."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column("time", no_wrap=True, justify="right", style="dim")
+    table.add_column("mark", no_wrap=True)
+    table.add_column("what", overflow="fold", max_width=max(24, target.width // 2 - 12))
+    table.add_column("detail", overflow="fold")
+    for event in _events(app, row):
+        style = "red" if event.bad else STYLES.get(event.sort, "")
+        what = f"{event.what} {VERBS[event.sort]}" if event.sort in VERBS else event.what
+        mark, told = Text(MARKS[event.sort], style=style), Text(clean(what), style=style)
+        table.add_row(after(from_ms(event.at_ms), row.created_at), mark, told, _detail(event, payloads))
+    target.print(Group(*_head(app, row), Text(), table))
 
 
-def _head(row: RunRow) -> RenderableType:
+def _events(app: App, row: RunRow) -> list[Event]:
+    run = app.store.run(row.id)
+    return [] if run is None else events(app.store, run)
+
+
+def _detail(event: Event, payloads: bool) -> Text:
+    text = Text(short(event.detail, DETAIL), style="red" if event.bad else "")
+    if payloads and event.payload is not None:
+        text.append(("  " if event.detail else "") + short(event.payload, PREVIEW), style="dim")
+    return text
+
+
+def _head(app: App, row: RunRow) -> list[RenderableType]:
+    now = from_ms(app.store.clock.now_ms())
     title = Text.assemble((clean(row.id), "bold"), "  ", clean(row.workflow), "  ", status_text(row.status.value))
-    if row.cancelling and row.ended_at is None:
-        title.append("  cancelling", style="magenta")
-    lines = [title]
+    if row.ended_at is None and (row.cancelling or row.expiring):
+        title.append("  cancelling" if row.cancelling else "  expiring", style="magenta")
+    lines = [title, Text(f"started {instant(row.created_at)}, {ago(row.created_at, now)} ago", style="dim")]
+    if row.ended_at is not None:
+        lines[1].append(f"; ended {ago(row.ended_at, now)} ago, after {ago(row.created_at, row.ended_at)}")
+    elif row.deadline is not None:
+        lines[1].append(f"; to end by {instant(row.deadline)}")
+    if row.worker is not None:
+        lines.append(Text(f"on {clean(row.worker)}", style="dim"))
     if row.tags:
-        lines.append(Text(clean("  ".join(f"{name}={value}" for name, value in row.tags.items())), style="dim"))
+        lines.append(Text(clean("  ".join(f"{name}={value}" for name, value in row.tags.items()))))
     if row.blocked:
         lines.append(Text(f"blocked: {row.blocked}. {clean(row.reason or '')}", style="yellow"))
+        lines.append(Text(f"then: {_remedy(row)}", style="yellow"))
     if row.error:
         lines.append(Text(clean(row.error), style="red"))
-    return Group(*lines)
+    return [*lines]
 
 
-def _timeline(app: App, row: RunRow, payloads: bool) -> RenderableType:
-    lines = [Line(row.created_at, 0, "●", "started", "")]
-    lines += [_entry(entry, payloads) for entry in _journal(app, row.id)]
-    lines += [_arrival(arrival, payloads) for arrival in app.store.arrivals(row.id, None, MOST).rows]
-    lines += [_letter(letter) for letter in app.store.letters(LetterFilter(run_id=row.id), None, MOST).rows]
-    lines += [_audit(audit) for audit in app.store.audit(row.id, None, MOST).rows]
-    if row.ended_at is not None:
-        lines.append(Line(row.ended_at, 9, "●", row.status.value, "", "bold"))
-    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, show_edge=False)
-    for column in ("time", "mark", "what", "detail"):
-        table.add_column(column, no_wrap=column != "detail")
-    for line in sorted(lines, key=lambda line: (line.at, line.order)):
-        after = f"+{ago(line.at, row.created_at)}"
-        table.add_row(Text(after, style="dim"), line.mark, Text(line.what, style=line.style), line.detail)
-    return table
-
-
-def _journal(app: App, run_id: str) -> list[JournalRow]:
-    from tarry.app.rows import journal_row
-
-    return [journal_row(entry) for entry in app.store.journal(run_id, None, MOST).rows]
-
-
-_MARKS = {"step": "■", "attempt": "□", "intent": "□", "resolve": "■", "wait": "◀", "first": "◀", "receive": "◀"}
-
-
-def _entry(row: JournalRow, payloads: bool) -> Line:
-    style = "red" if row.outcome in ("failed", "unknown") else "yellow" if row.outcome == "timeout" else ""
-    preview = f"  {short(row.value.decode(), PREVIEW)}" if payloads and row.value is not None else ""
-    outcome = "" if row.outcome == "ok" else f"{row.outcome}"
-    what = f"{row.kind} {clean(row.scope + row.name)}"
-    return Line(row.at, 2, _MARKS.get(row.kind, "·"), what, outcome + preview, style)
-
-
-def _arrival(row: Arrival, payloads: bool) -> Line:
-    key = shown(row.key)
-    parts = [row.status.value, f"key {key}" if key else "no key", f"by {row.actor}" if row.actor else ""]
-    preview = short(row.payload.decode(), PREVIEW) if payloads else ""
-    detail = clean("  ".join(part for part in (*parts, preview) if part))
-    return Line(from_ms(row.at_ms), 1, "▶", f"{row.kind.value} {clean(row.name)} came", detail, "cyan")
-
-
-def _letter(row: Letter) -> Line:
-    detail = f"{row.reason}" + (f"  key {row.key}" if row.key else "")
-    return Line(from_ms(row.at_ms), 1, "✗", f"{row.kind.value} {clean(row.name)} refused", clean(detail), "magenta")
-
-
-def _audit(row: Audit) -> Line:
-    by = f"by {row.actor}" if row.actor else ""
-    return Line(from_ms(row.at_ms), 3, "!", row.action, clean(f"{row.detail}  {by}".strip()), "bold")
-
-
-def _open_waits(app: App, row: RunRow) -> list[RenderableType]:
-    page = app.store.waits(WaitFilter(run_id=row.id), None, MOST)
-    lines: list[RenderableType] = []
-    for _, wait in page.rows:
-        deadline = "" if wait.deadline_ms is None else f", until {instant(from_ms(wait.deadline_ms))}"
-        lines.append(Text(f"waits for {wait.kind.value} {clean(wait.scope + wait.name)}{deadline}", style="blue"))
-    return lines
+def _remedy(row: RunRow) -> str:
+    if row.blocked == "unknown outcome":
+        return "tarry resolve RUN STEP --result JSON | --failed TEXT | --redo"
+    return "put the code right, then tarry retry RUN"

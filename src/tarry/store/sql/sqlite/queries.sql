@@ -342,3 +342,6 @@ select count(*) from sqlite_schema;
 
 -- name: change
 pragma data_version;
+
+-- name: quick_check
+pragma quick_check(1);
