@@ -83,7 +83,7 @@ def test_what_cannot_be_printed_is_refused(check: Check, text: str):
 
 
 @every
-@pytest.mark.parametrize("value", [None, 5, b"a", ["a"], object()], ids=str)
+@pytest.mark.parametrize("value", [None, 5, b"a", ["a"], object()], ids=lambda value: type(value).__name__)
 def test_what_is_no_text_is_refused(check: Check, value: Any):
     """SPEC 13"""
     with pytest.raises(InvalidName, match="it is not text"):

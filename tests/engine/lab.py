@@ -76,4 +76,3 @@ class Lab:
                 self.register(body)
         else:
             self._app.registry = registry
-

@@ -515,4 +515,3 @@ async def test_a_failed_run_says_so(lab: Lab) -> None:
     with pytest.raises(RunFailed, match=r"failed: .*LookupError: nothing there") as told:
         await lab.result()
     assert told.value.fields["status"] == "failed"
-

@@ -60,9 +60,7 @@ def test_inside_a_pump_asyncio_knows_the_run_and_afterwards_the_worker():
 
         def turn():
             error = one.run(body).exception()
-            seen.set_result(
-                (error, asyncio.get_running_loop(), asyncio.current_task(), one.loop.is_running())
-            )
+            seen.set_result((error, asyncio.get_running_loop(), asyncio.current_task(), one.loop.is_running()))
 
         outer.call_soon(turn)
         assert await seen == (None, outer, None, False)
@@ -160,7 +158,7 @@ def test_a_body_that_never_waits_is_stopped():
     """SPEC 3.13, S31: a spinning body costs a bounded turn, and the engine hears of it."""
 
     async def body(one):
-        while True:  # noqa: ASYNC110
+        while True:
             await asyncio.sleep(0)
 
     one = OnePass()

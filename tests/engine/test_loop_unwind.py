@@ -126,7 +126,7 @@ def test_a_spinning_body_ends_by_cancellation():
 
     async def body(one):
         try:
-            while not one.log:  # noqa: ASYNC110
+            while not one.log:
                 await asyncio.sleep(0)
         finally:
             one.log.append("ended")

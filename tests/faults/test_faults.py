@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-
 ROOT = Path(__file__).parents[2]
 ADVANCE = "src/tarry/core/decide/advance.py"
 FENCE = """    if run.worker != command.worker or run.epoch != command.epoch:
@@ -73,8 +72,8 @@ def test_without_the_fence_the_siege_finds_it(tmp_path: Path) -> None:
 def test_with_a_pause_that_does_not_look_again_the_siege_finds_it(tmp_path: Path) -> None:
     """SPEC 4.2: the control for lost wake-ups."""
     source = without(tmp_path, (ADVANCE, LOOK_AGAIN, ""))
-    told = run("tests.faults.siege", str(tmp_path / "town"), "--runs", "60", "--kills", "5", "--patience", "5", source=source)
+    told = run(
+        "tests.faults.siege", str(tmp_path / "town"), "--runs", "60", "--kills", "5", "--patience", "5", source=source
+    )
     assert told.returncode == 1, told.stdout + told.stderr
     assert " 0 stuck" not in told.stdout
-
-

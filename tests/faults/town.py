@@ -44,7 +44,9 @@ class Town:
         await run.step("invoice", self.effect, run.id, "invoice", epoch, False, check=False)
         charged = "charged"
         try:
-            await run.step("charge", self.effect, run.id, "charge", epoch, True, safety=Safety.AT_MOST_ONCE, check=False)
+            await run.step(
+                "charge", self.effect, run.id, "charge", epoch, True, safety=Safety.AT_MOST_ONCE, check=False
+            )
         except OutcomeUnknown:
             charged = "unknown"
         amount = await self.wait(run, paid, None if number % 2 else "2s", pass_id)

@@ -31,7 +31,7 @@ class Handle(Generic[R]):
         """Where the run stands. Raises RunNotFound, RunGone."""
         return self._run().status
 
-    async def result(self, timeout: Duration | None = None) -> R:  # noqa: ASYNC109: a public name
+    async def result(self, timeout: Duration | None = None) -> R:  # noqa: ASYNC109 (a public name)
         """The run's result, once it has ended; goes on waiting while it is blocked. Raises RunFailed where it did
         not succeed, and ResultTimeout after `timeout`. To cancel this wait touches nothing of the run."""
         if timeout is None:

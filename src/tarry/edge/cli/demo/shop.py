@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tarry import App, Channel, Run, Signal, WaitTimeout, current_step
+from tarry.app import App
 from tarry.edge.cli.demo.ledger import Ledger
+from tarry.engine.context import Run
+from tarry.engine.frame import current_step
+from tarry.engine.names import Channel, Signal
+from tarry.errors import WaitTimeout
 
 LEASE_S = 1.0
 SLOW_S = 1.5

@@ -192,7 +192,7 @@ class Story:
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            while not holds():  # noqa: ASYNC110: other processes write what it looks at
+            while not holds():  # noqa: ASYNC110 (other processes write what it looks at)
                 await asyncio.sleep(LOOK_S)
 
     def _scene(self, number: int, title: str) -> None:
