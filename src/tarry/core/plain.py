@@ -27,8 +27,8 @@ LIMITS = Limits()
 kind_of: Callable[[object], type[object]] = type
 """The exact class of a value."""
 
-DIGITS = 4300
-"""No reader of JSON text in Python takes a longer integer."""
+DIGITS = 4000
+"""The longest integer. Readers of JSON in Python end at 4300 digits, some of them a little before."""
 
 _END = 10**DIGITS
 _TEXT = {str}
@@ -200,10 +200,15 @@ def children(item: Any) -> list[tuple[object, Any]] | None:
         return list(cast("dict[object, Any]", item).items())
     if isinstance(item, list | tuple | set | frozenset | deque):
         return list(enumerate(cast("Iterable[Any]", item)))
-    if isinstance(item, BaseModel):
-        held = {**item.__dict__, **(item.__pydantic_extra__ or {})}
-        names = [*type(item).__pydantic_fields__, *(item.__pydantic_extra__ or ())]
-        return [(name, held[name]) for name in names if name in held]
+    if issubclass(kind_of(item), BaseModel):  # of the class: an instance may do anything when it is asked
+        return _fields(item)
     if is_dataclass(item) and not isinstance(item, type):
         return [(field.name, getattr(item, field.name, None)) for field in fields(item)]
     return None
+
+
+def _fields(model: BaseModel) -> list[tuple[object, Any]]:
+    """Those that are set, and what came beside them; no attribute that only caches something."""
+    extra = model.__pydantic_extra__ or {}
+    held = {**model.__dict__, **extra}
+    return [(name, held[name]) for name in (*type(model).__pydantic_fields__, *extra) if name in held]
