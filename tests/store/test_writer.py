@@ -111,10 +111,9 @@ async def test_a_commit_that_breaks_is_tried_again_one_by_one():
 
 async def test_a_lock_that_is_not_given_fails_the_whole_batch_at_once():
     """Each on its own would wait as long again."""
-    desk = office(None, Fault.BUSY)
-    await asyncio.to_thread(desk.threads, start("x"))
-    assert await asyncio.to_thread(desk.threads, start("a")) == [StoreBusy(waited_s=0)]
-    assert desk.store.counts[Fault.BUSY] == 1
+    desk = office(Fault.BUSY, Fault.BUSY)
+    assert await desk.all(start("a"), start("b")) == [StoreBusy(waited_s=0)] * 2
+    assert desk.store.counts[Fault.BUSY] == 2
     desk.writer.close()
 
 

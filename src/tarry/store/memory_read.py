@@ -24,6 +24,8 @@ from tarry.store.protocol import Clock, LetterFilter, RunFilter, WaitFilter
 
 R = TypeVar("R")
 
+_WAIT = (int, str, str, str, str, int)
+
 
 class MemoryReads:
     def __init__(self, tables: Tables, clock: Clock) -> None:
@@ -42,19 +44,19 @@ class MemoryReads:
 
     def runs(self, where: RunFilter, cursor: str | None, limit: int) -> Page[RunRecord]:
         rows = [run for run in self.tables.runs.values() if _run_fits(run, where)]
-        return _page(rows, lambda run: (run.created_ms, run.id), cursor, limit)
+        return _page(rows, lambda run: (run.created_ms, run.id), (int, str), cursor, limit)
 
     def waits(self, where: WaitFilter, cursor: str | None, limit: int) -> Page[tuple[RunRecord, Wait]]:
         open_waits = [wait for wait in self.tables.waits.values() if wait.outcome is None]
         pairs = [(self.tables.runs[wait.run_id], wait) for wait in open_waits]
         rows = [(run, wait) for run, wait in pairs if _wait_fits(run, wait, where)]
-        return _page(rows, lambda row: (row[1].opened_ms, row[1].run_id, *row[1].id), cursor, limit)
+        return _page(rows, lambda row: (row[1].opened_ms, row[1].run_id, *row[1].id), _WAIT, cursor, limit)
 
     def journal(self, run_id: str, cursor: str | None, limit: int) -> Page[Entry]:
-        return _page(self.tables.of(self.tables.entries, run_id), lambda entry: (entry.no,), cursor, limit)
+        return _page(self.tables.of(self.tables.entries, run_id), lambda entry: (entry.no,), (int,), cursor, limit)
 
     def arrivals(self, run_id: str, cursor: str | None, limit: int) -> Page[Arrival]:
-        return _page(self.tables.of(self.tables.arrivals, run_id), lambda a: (a.no,), cursor, limit)
+        return _page(self.tables.of(self.tables.arrivals, run_id), lambda a: (a.no,), (int,), cursor, limit)
 
     def arrival(self, run_id: str, kind: ArrivalKind, name: str, key: str) -> Arrival | None:
         number = self.tables.keys.get((run_id, kind, name, key))
@@ -70,11 +72,11 @@ class MemoryReads:
 
     def letters(self, where: LetterFilter, cursor: str | None, limit: int) -> Page[Letter]:
         rows = [letter for letter in self.tables.letters.values() if _letter_fits(letter, where)]
-        return _page(rows, lambda letter: (letter.at_ms, letter.id), cursor, limit)
+        return _page(rows, lambda letter: (letter.at_ms, letter.id), (int, str), cursor, limit)
 
     def audit(self, run_id: str | None, cursor: str | None, limit: int) -> Page[Audit]:
         numbered = [(no, row) for no, row in self.tables.audits.items() if run_id in (None, row.run_id)]
-        page = _page(numbered, lambda row: (row[0],), cursor, limit)
+        page = _page(numbered, lambda row: (row[0],), (int,), cursor, limit)
         return Page(tuple(row for _, row in page.rows), page.next_cursor)
 
     def workers(self) -> tuple[tuple[WorkerRecord, bool], ...]:
@@ -100,12 +102,14 @@ class MemoryReads:
         return self.tables.documents.get(digest)
 
 
-def _page(rows: Iterable[R], key: Callable[[R], tuple[Any, ...]], cursor: str | None, limit: int) -> Page[R]:
+def _page(
+    rows: Iterable[R], key: Callable[[R], tuple[Any, ...]], kinds: tuple[type, ...], cursor: str | None, limit: int
+) -> Page[R]:
     cursors.check_limit(limit)
+    after = cursors.read(cursor, kinds)
     ordered = sorted(((key(row), row) for row in rows), key=lambda pair: pair[0])
-    if cursor is not None and ordered:
-        after = cursors.read(cursor, tuple(int if isinstance(k, int) else str for k in ordered[0][0]))
-        ordered = [pair for pair in ordered if after is None or pair[0] > after]
+    if after is not None:
+        ordered = [pair for pair in ordered if pair[0] > after]
     taken = ordered[:limit]
     more = len(ordered) > limit
     return Page(tuple(row for _, row in taken), cursors.write(*taken[-1][0]) if more else None)
