@@ -65,9 +65,7 @@ def test_module_names_say_something():
     assert [name for name in names if hollow(name)] == []
 
 
-@pytest.mark.parametrize(
-    "name", ["src/tarry/utils.py", "src/tarry/core/common/__init__.py", "src/tarry/_base.py"]
-)
+@pytest.mark.parametrize("name", ["src/tarry/utils.py", "src/tarry/core/common/__init__.py", "src/tarry/_base.py"])
 def test_the_rule_sees_hollow_names(name: str):
     assert hollow(name)
 

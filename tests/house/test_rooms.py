@@ -34,7 +34,7 @@ SIBLINGS = ("memory", "sqlite", "postgres")
 def strangers(source: Source) -> Iterator[str]:
     for line, module in source.imports():
         top = module.split(".")[0]
-        own = top == "tarry" or top in sys.stdlib_module_names - {"sqlite3"}
+        own = top == "tarry" or top in (sys.stdlib_module_names | {"annotationlib"}) - {"sqlite3"}
         if not own and not any(fnmatch(source.module, home) for home in HOMES.get(top, ())):
             yield f"{source.name}:{line}: {source.module} imports {top}"
 

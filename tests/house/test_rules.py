@@ -17,9 +17,7 @@ NUMBER = r"\d{1,2}\.\d{1,2}[a-z]?"
 HEADING = re.compile(r"^#+\s")
 LATER = re.compile(r"\bnot (?:yet|built)\b", re.IGNORECASE)
 RULE = re.compile(rf"^(?:#+\s+|\|\s*)[`*]*({NUMBER})\b")
-CITED = re.compile(
-    rf"\b(?:SPEC|rules?)\s+({NUMBER}(?:(?:\s*,\s*|\s+(?:and|or|to)\s+){NUMBER})*)", re.IGNORECASE
-)
+CITED = re.compile(rf"\b(?:SPEC|rules?)\s+({NUMBER}(?:(?:\s*,\s*|\s+(?:and|or|to)\s+){NUMBER})*)", re.IGNORECASE)
 IN_NAME = re.compile(r"(?:spec|rule)_(\d{1,2})_(\d{1,2}[a-z]?)(?=_|$)", re.IGNORECASE)
 
 

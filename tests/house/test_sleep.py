@@ -13,6 +13,8 @@ from tests.house.tree import Source, sources
 
 MAY = {
     "tests/house/test_sleep.py": "the samples below",
+    "tests/engine/test_pauses.py": "asserts that a body which sleeps is blocked",
+    "tests/engine/test_steps.py": "asserts that a body which sleeps is blocked",
     "tests/faults/town.py": "real processes: a step takes time, a sender waits for a run to be started",
     "tests/faults/siege.py": "real processes: breathes between kills",
     "tests/engine/test_loop.py": "asserts that a run's own loop refuses to sleep",

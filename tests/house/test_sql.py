@@ -39,11 +39,7 @@ def made_up(source: Source) -> Iterator[str]:
             if isinstance(target, ast.Name)
         }
         for node in ast.walk(function):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in RUNS_SQL
-            ):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in RUNS_SQL:
                 for given in [*node.args[:1], *(k.value for k in node.keywords)]:
                     if formatted(given) or (isinstance(given, ast.Name) and given.id in names):
                         yield f"{source.name}:{node.lineno}: {ast.unparse(node)}"

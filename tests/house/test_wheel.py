@@ -42,9 +42,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: ZipFile):
 
 
 def test_the_wheel_holds_all_of_the_package(wheel: ZipFile):
-    ours = {
-        path.relative_to(SRC).as_posix() for path in (SRC / "tarry").rglob("*") if path.suffix in SUFFIXES
-    }
+    ours = {path.relative_to(SRC).as_posix() for path in (SRC / "tarry").rglob("*") if path.suffix in SUFFIXES}
     assert ours > {"tarry/__init__.py"}
     assert ours - set(wheel.namelist()) == set()
     assert "tarry/py.typed" in ours
@@ -59,9 +57,7 @@ def test_the_wheel_says_what_it_needs(wheel: ZipFile):
     assert any(name.endswith("/licenses/LICENSE") for name in wheel.namelist())
 
 
-@pytest.mark.parametrize(
-    "name", ["tests/test_a.py", "tarry/notes.md", "tarry/a.so", "tarry/tests/a.py", "other/a.py"]
-)
+@pytest.mark.parametrize("name", ["tests/test_a.py", "tarry/notes.md", "tarry/a.so", "tarry/tests/a.py", "other/a.py"])
 def test_the_rule_sees(name: str):
     assert not shipped(name)
 

@@ -35,8 +35,7 @@ class Source:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 found |= {
-                    a.asname or a.name.split(".")[0]: a.name if a.asname else a.name.split(".")[0]
-                    for a in node.names
+                    a.asname or a.name.split(".")[0]: a.name if a.asname else a.name.split(".")[0] for a in node.names
                 }
             elif isinstance(node, ast.ImportFrom) and node.module:
                 found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}

@@ -14,7 +14,7 @@ from tarry.errors import BadInput, OutcomeUnknown, RunCancelled, RunExpired, Ste
 from tarry.model import Blocked, RunRecord, Status
 
 if TYPE_CHECKING:
-    from tarry.engine.resume import Host
+    from tarry.engine.host import Host
     from tarry.engine.workflow import Workflow
 
 LOG = logging.getLogger("tarry.engine")

@@ -117,11 +117,21 @@ class HostedWorker:
                 LOG.warning("worker %s lost its lease; it goes on under a new id", self.id)
                 self._wakeups.forget(self._noted, self.id)
                 self.runner.abandon()
-                await self._begin()
+                await self._begin_again()
             except Exception as error:
-                known = isinstance(error, TarryError)
-                LOG.error("worker %s: %s", self.id, error, exc_info=None if known else error)
-                await asyncio.sleep(self._options.lease_s / 10)
+                await self._recover(error)
+
+    async def _begin_again(self) -> None:
+        while not self._stopping:
+            try:
+                return await self._begin()
+            except Exception as error:
+                await self._recover(error)
+
+    async def _recover(self, error: Exception) -> None:
+        known = isinstance(error, TarryError)
+        LOG.error("worker %s: %s", self.id, error, exc_info=None if known else error)
+        await asyncio.sleep(self._options.lease_s / 10)
 
     async def wait(self) -> None:
         while not self._task.done():

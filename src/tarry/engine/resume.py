@@ -14,9 +14,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 from zlib import crc32
 
 from tarry.core.codec import decode_args
@@ -29,6 +28,7 @@ from tarry.engine.calls import Call
 from tarry.engine.channels import Message
 from tarry.engine.context import Run
 from tarry.engine.frame import Frame, current
+from tarry.engine.host import Host, Writing
 from tarry.engine.inflight import InFlight
 from tarry.engine.loop import RunLoop
 from tarry.engine.names import Name
@@ -46,32 +46,6 @@ FRUITLESS = 25
 RETRY_WRITE_S = 0.5
 FAULT_DELAY_MS = 1_000
 LIMITS = Limits()
-
-
-class Host(Protocol):
-    """What a pass needs of its worker."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop: ...
-    def submit(self, command: Advance, done: Callable[[Any], None], documents: Mapping[str, bytes]) -> None: ...
-    def spawn(self, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
-    async def call(self, fn: Callable[..., Any], *args: Any) -> Any: ...
-    async def sleep(self, delay_s: float) -> None: ...
-    def later(self, delay_s: float, fn: Callable[[], Any]) -> asyncio.TimerHandle: ...
-    def now_ms(self) -> int: ...
-    def over(self, turn: Pass) -> None: ...
-
-
-@dataclass(frozen=True)
-class Writing:
-    """A write in flight: the last entry that it carries, and who waits for it to be durable."""
-
-    command: Advance
-    documents: dict[str, bytes]
-    last: int
-    durable: list[asyncio.Future[None]]
 
 
 class Pass:
@@ -283,13 +257,11 @@ class Pass:
         if self._end_with is None:
             self._end_with = Block(why, reason)
 
-    def block_undecodable(self, error: Exception) -> None:
+    def block_undecodable(self, error: Undecodable) -> None:
         self.block(Blocked.UNDECODABLE, str(error))
 
     def _refused(self, error: NotDurable) -> None:
         self.block(Blocked.NOT_DURABLE, str(error))
-
-    # --- writing ---
 
     def _write(self) -> None:
         """One command with all that there is to write; nothing while one is in flight. A nudge meanwhile is kept:
