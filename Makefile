@@ -11,7 +11,7 @@ export PYTHONUTF8 := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all check lint types imports campaign readme bench prove lock clean
+.PHONY: help venv demo test test-all check lint types imports siege campaign readme bench prove lock clean
 
 help:  ## what can be made
 	@sed -nE 's/^([a-z-]+):.*  ## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -34,7 +34,7 @@ test: $(READY)  ## all tests but the long ones
 test-all: $(READY)  ## the fast tests under each Python that this machine has
 	$(BIN)/python .ci/pythons.py
 
-check: lint types imports test campaign readme  ## what CI runs
+check: lint types imports test siege campaign readme  ## what CI runs
 	$(BIN)/python .ci/pythons.py --skip-own --within 240 tests/core tests/store tests/engine
 
 lint: $(READY)  ## format and style
@@ -46,6 +46,10 @@ types: $(READY)  ## pyright, strict
 
 imports: $(READY)  ## the rooms and who may know whom
 	$(BIN)/lint-imports --no-logo
+
+siege: $(READY)  ## real processes, killed -9 by the hundred
+	$(BIN)/python -m tests.faults.siege .siege --runs 2000 --kills 300 --stops 20
+	rm -rf .siege
 
 campaign: $(READY)  ## short campaigns of faults
 	$(if $(wildcard tests/campaign tests/campaign.py),$(BIN)/python -m tests.campaign --short)
@@ -64,5 +68,5 @@ lock: $(READY)  ## requirements/*.txt anew from pyproject.toml
 	$(BIN)/python .ci/lock.py
 
 clean:  ## what was made, environments too
-	rm -rf $(VENV) .venvs .bench-venv build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf .siege $(VENV) .venvs .bench-venv build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

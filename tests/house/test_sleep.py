@@ -15,6 +15,8 @@ MAY = {
     "tests/house/test_sleep.py": "the samples below",
     "tests/engine/test_pauses.py": "asserts that a body which sleeps is blocked",
     "tests/engine/test_steps.py": "asserts that a body which sleeps is blocked",
+    "tests/edge/shop.py": "a workflow for real processes: its step takes time",
+    "tests/sim/test_loop.py": "virtual time, on the simulator's own loop",
     "tests/faults/town.py": "real processes: a step takes time, a sender waits for a run to be started",
     "tests/faults/siege.py": "real processes: breathes between kills",
     "tests/engine/test_loop.py": "asserts that a run's own loop refuses to sleep",
