@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, cast
 
 from pydantic import AfterValidator
 
@@ -121,7 +121,7 @@ class Body:
         if index < len(node.names):
             self.outcome(f"{node.label}[{index}]", node.names[index], "payload", value)
         elif isinstance(value, Message):
-            await self.message(node.label, value)
+            await self.message(node.label, cast("Message[Any]", value))
         else:
             self.take(node.label, f"timer {index}")
 

@@ -101,11 +101,10 @@ class Cluster:
         for node in (*self.nodes.values(), *self._dead):
             node.host.abandon()
         self.loop.revive()
-        tasks = asyncio.all_tasks(self.loop)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            self.loop.run_until_complete(asyncio.wait(tasks))
+        while tasks := asyncio.all_tasks(self.loop):  # a cancel may be lost to a timeout that comes just then
+            for task in tasks:
+                task.cancel()
+            self.loop.run_until_complete(asyncio.wait(tasks, timeout=1))
         self.loop.close()
 
     # --- commits ---

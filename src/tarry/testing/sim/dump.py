@@ -50,9 +50,7 @@ def _runs(tables: Tables) -> list[RunRow]:
 
 def _entries(tables: Tables, folding: frozenset[str]) -> list[EntryRow]:
     rows = [
-        EntryRow(
-            e.run_id, e.no, e.kind, e.name, e.outcome, e.scope, e.round, None, e.arrival, digest_of(e)
-        )  # fmt: skip
+        EntryRow(e.run_id, e.no, e.kind, e.name, e.outcome, e.scope, e.round, None, e.arrival, digest_of(e))
         for e in tables.entries.values()
     ]
     rows += [EntryRow(run_id, -1, "fold", "", "ok") for run_id in sorted(folding)]

@@ -182,7 +182,7 @@ class SimLoop(asyncio.BaseEventLoop):
         return handle
 
     def _queue(self, handle: asyncio.Handle) -> None:
-        owner = handle._context.get(PROCESS) or self.world  # type: ignore[attr-defined]
+        owner = handle._context.get(PROCESS) or self.world
         if owner.alive:
             owner.ready.append(handle)
         else:

@@ -7,13 +7,12 @@ A node that is paused past its lease goes on afterwards as if nothing had been, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tarry.core.journal import Journal
 from tarry.engine.hosting import HostedWorker, WorkerOptions
-from tarry.engine.wake import READY, Wakeups
+from tarry.engine.wake import Wakeups
 from tarry.engine.worker import Runner, Worker
 from tarry.engine.workflow import Registry
 from tarry.errors import LeaseLost, TarryError
@@ -74,9 +73,7 @@ class SimRunner(Runner):
 class SimHost(HostedWorker):
     """The worker as hosted, but for what is a thread, a socket or a random id."""
 
-    def __init__(
-        self, node: Node, store: SimStore, writer: SimWriter, wakeups: SimWakeups, registry: Registry
-    ) -> None:
+    def __init__(self, node: Node, store: SimStore, writer: SimWriter, wakeups: SimWakeups, registry: Registry) -> None:
         options = WorkerOptions(concurrency=50, threads=1, lease_s=LEASE_S)
         super().__init__(cast("Store", store), writer, wakeups, registry, options)
         self._node = node
@@ -85,22 +82,16 @@ class SimHost(HostedWorker):
         self._loop = asyncio.get_running_loop()
         self._thread_id = 0
         self._mailbox = cast("Any", _Address(self._node.process.name))
-        await self._begin()
+        await self._begin_again()
+        self._task = self._loop.create_task(self._work())
 
     async def _begin(self) -> None:
         self.id = self._node.new_worker_id()
-        store, writer = self._store, self._writer
-        self.runner = SimRunner(self._node, self.id, store, writer, self._registry, None)
-        self._worker = Worker(self.runner, store, self._registry, concurrency=50, poll_s=POLL_S)
+        self.runner = SimRunner(self._node, self.id, self._store, self._writer, self._registry, None)
+        self._worker = Worker(self.runner, self._store, self._registry, concurrency=50, poll_s=POLL_S)
         self._record = replace(self._new_record(), host="sim", pid=0)
-        while True:
-            try:
-                await writer.commit(Register(self._record))
-                break
-            except TarryError:
-                await asyncio.sleep(LEASE_S / 10)
+        await self._writer.commit(Register(self._record))
         self._wakeups.listen(self._noted, self.id)
-        self._task = self._loop.create_task(self._work())
 
     def _noted(self, notes: Notes) -> None:
         self._loop.call_soon(self._worker.noted, notes)
@@ -116,13 +107,13 @@ class SimHost(HostedWorker):
         """The heartbeat's thread, as a task."""
         while True:
             await asyncio.sleep(LEASE_S / 3)
-            clock = self._store.clock
+            clock, worker = self._store.clock, self.id
             until = clock.lease_ms() + self._lease_ms
             self._record = replace(self._record, lease_until_ms=until, beat_ms=clock.now_ms())
             try:
                 held = await self._writer.commit(Beat(self._record))
             except LeaseLost:
-                self._lost()
+                self._lost(worker)
             except TarryError:
                 continue
             else:

@@ -7,7 +7,6 @@ between all passes of a run: each must be the beginning of the longest.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Any
 
 from tarry.core.journal import Journal
@@ -81,7 +80,8 @@ class Oracle:
 
     def claimed(self, worker: str, journal: Journal) -> None:
         run = journal.run
-        read = tuple((entry.no, digest_of(entry)) for entry in journal.entries)
+        stays = [entry for entry in journal.entries if ":" not in entry.scope]  # a fold's rounds go, and their numbers
+        read = tuple((entry.no, digest_of(entry)) for entry in stays)
         heads = tuple((name, slot.acked) for name, slot in journal.slots.items())
         self.write(Pass(run.id, f"{run.id}@{run.epoch}", worker, run.epoch, read, heads))
 
@@ -91,12 +91,11 @@ class Oracle:
 
     # --- the verdict on orders ---
 
-    def disorders(self, run_ids: Iterable[str]) -> list[str]:
+    def disorders(self) -> list[str]:
         """Passes of a run that took outcomes in, in another order than the longest of them."""
         found: list[str] = []
-        for run_id in run_ids:
-            orders = self._orders[run_id]
-            longest = max(orders.values(), key=len, default=[])
+        for run_id, orders in self._orders.items():
+            longest = max(orders.values(), key=len)
             for epoch, order in orders.items():
                 if order != longest[: len(order)]:
                     at = next(i for i, text in enumerate(order) if text != longest[i])
@@ -106,7 +105,7 @@ class Oracle:
 
     def order(self, run_id: str) -> list[str]:
         """The order of the longest pass."""
-        return max(self._orders[run_id].values(), key=len, default=[])
+        return max(self._orders[run_id].values(), key=len)
 
 
 def digest_of(entry: Entry) -> str:

@@ -91,6 +91,7 @@ Node = Step | Wait | Timer | First | Loop | Both | Drop | Now
 class _Draw:
     chance: Random
     channels: list[str] = field(default_factory=lambda: list(CHANNELS))
+    beside: int = 0
 
     def nodes(self, path: str, depth: int, most: int) -> tuple[Node, ...]:
         return tuple(self.node(f"{path}{i}", depth) for i in range(1, 2 + self.chance.randrange(most)))
@@ -106,8 +107,8 @@ class _Draw:
         if kind < 0.66:
             return self.first(label)
         if kind < 0.8 and self.channels:
-            channel = self.channels.pop()
-            return Loop(label, channel, 1 + self.chance.randrange(3), self.chance.choice(_STYLES))
+            styles = _BESIDE if self.beside else (*_BESIDE, *_ALONE)
+            return Loop(label, self.channels.pop(), 1 + self.chance.randrange(3), self.chance.choice(styles))
         if kind < 0.94 and depth:
             return self.both(label, depth - 1)
         if kind < 0.97:
@@ -128,14 +129,19 @@ class _Draw:
     def both(self, label: str, depth: int) -> Both:
         style = self.chance.choice(("gather", "group", "event", "queue"))
         width = 2 if style in ("event", "queue") else 2 + self.chance.randrange(2)
+        self.beside += 1
         branches = tuple(self.nodes(f"{label}{'pqr'[i]}", depth, 2) for i in range(width))
+        self.beside -= 1
         return Both(label, style, branches)
 
 
 _MODES: tuple[StepMode, ...] = (
     "ok", "ok", "sync", "slow", "slow", "fail", "flaky", "patient", "once", "once_slow", "nested", "inner",
 )  # fmt: skip
-_STYLES: tuple[LoopStyle, ...] = ("plain", "plain", "receive", "handle", "fold", "fold", "fold_handle", "inside")
+_BESIDE: tuple[LoopStyle, ...] = ("plain", "plain", "receive", "handle", "inside")
+# What a fold has acked is not read again, so that its branch is further on in a later pass than it was among the
+# outcomes of branches beside it: a fold is read alone.
+_ALONE: tuple[LoopStyle, ...] = ("fold", "fold", "fold_handle")
 
 
 @lru_cache(maxsize=256)
@@ -155,12 +161,6 @@ def every(nodes: tuple[Node, ...]) -> Iterator[Node]:
 def folds(nodes: tuple[Node, ...]) -> bool:
     """Whether some journal entries may go again: those of a fold's earlier rounds."""
     return any(isinstance(node, Loop) and node.style.startswith("fold") for node in every(nodes))
-
-
-def strays(nodes: tuple[Node, ...]) -> bool:
-    """Whether a fold is read beside other branches. What a fold has acked is not read again, so that in a later
-    pass its branch is further on than it was among the outcomes of the others."""
-    return any(isinstance(node, Both) and any(folds(branch) for branch in node.branches) for node in nodes)
 
 
 def drops(nodes: tuple[Node, ...]) -> bool:

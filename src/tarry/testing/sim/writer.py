@@ -23,9 +23,7 @@ Told = Callable[[Sequence[Any], Sequence[Any]], None]
 class SimWriter(Writer):
     """`told` hears of each committed batch whose results became known."""
 
-    def __init__(
-        self, store: SimStore, on_commit: Callable[[Notes], None], faults: Faults, told: Told
-    ) -> None:
+    def __init__(self, store: SimStore, on_commit: Callable[[Notes], None], faults: Faults, told: Told) -> None:
         super().__init__(cast("Store", store), on_commit)
         self._facade = store
         self._faults = faults
