@@ -144,6 +144,28 @@ class BatchConformance:
         driver.turn("r", record(2, "b"))
         assert [entry.name for entry in driver.entries()] == ["a", "b"]
 
+    def test_an_entry_that_its_own_batch_drops_is_not_there(self, driver: Driver) -> None:
+        driver.begin()
+        driver.turn("r", record(1, "a", scope="ev:k/"))
+        driver.do(message())
+        kept, dropped = record(2, "b"), record(3, "c", scope="ev:k/")
+        driver.turn("r", kept, dropped, Ack("ev", 1, 1, b"1", "ev:"), record(4, "d", scope="ev:l/"))
+        assert [entry.name for entry in driver.entries()] == ["b", "d"]
+        driver.turn("r", record(5, "e"), end=Release(culprit=5))
+        assert [entry.name for entry in driver.entries()] == ["b", "d"]
+
+    def test_a_latch_is_settled_for_ever(self, driver: Driver) -> None:
+        """In later transactions too, with the winner on file and its wait gone."""
+        driver.begin()
+        driver.turn("r", opens(wait()))
+        driver.do(signal())
+        driver.turn("r", place(1, wait(), arrival=1))
+        late = driver.do(signal(payload=b"2", key="k2"))
+        assert (late.status, late.payload, late.number) == (ReceiptStatus.ALREADY_SETTLED, b"1", 1)
+        told = driver.turn("r", opens(wait(round=1)))
+        assert [(settled.arrival, settled.outcome) for settled in told.waits] == [(1, Outcome.OK)]
+        assert told.arrivals[1].payload == b"1"
+
     def test_a_number_that_was_dropped_may_be_taken_again_in_the_same_batch(self, driver: Driver) -> None:
         driver.begin()
         driver.turn("r", record(1, "a"), end=Finish(Status.FAILED, error=b"{}", culprit=1))
@@ -193,11 +215,11 @@ class BatchConformance:
             view = tx.load({"none": Needs(names=frozenset({name}))})["none"]
         assert (view.run, view.gone, view.waits, view.live[name]) == (None, False, {}, [])
 
-    def test_documents_are_interned_once(self, driver: Driver) -> None:
+    def test_documents_are_interned_once(self, driver: Driver, other: Driver) -> None:
         """What is there stays: a digest names one text for ever."""
         key = digest(INT)
         driver.batch(documents={key: INT})
-        driver.batch(documents={key: b"another", "second": b""})
+        other.batch(documents={key: b"another", "second": b""})
         assert driver.store.document(key) == INT
         assert driver.store.document("second") == b""
         assert driver.store.document("none") is None
