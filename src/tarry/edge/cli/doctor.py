@@ -45,7 +45,7 @@ def doctor(*, as_json: given.AsJson = False, at: given.Place = given.HERE) -> in
     async def work(app: App) -> None:
         store = app.store
         facts: dict[str, Any] = getattr(store, "facts", dict)()
-        findings.extend([*_wakes(), *_file(facts), *_sound(store), *_workers(store), *_backlog(store)])
+        findings.extend([*_wakes(), *file_findings(facts), *_sound(store), *_workers(store), *_backlog(store)])
 
     try:
         given.with_app(at, work)
@@ -79,7 +79,8 @@ def _wakes() -> Iterator[Finding]:
     mailbox.close()
 
 
-def _file(facts: dict[str, Any]) -> Iterator[Finding]:
+def file_findings(facts: dict[str, Any]) -> Iterator[Finding]:
+    """What the store tells about its file, judged."""
     if not facts:
         return
     yield Finding("ok", f"store {facts['path']}, {_size(facts['file_size'])}, schema {facts['schema_version']}")

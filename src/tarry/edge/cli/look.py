@@ -162,7 +162,14 @@ def show_rows(app: App, rows: Sequence[T], as_json: bool, columns: Sequence[str]
 def console() -> Console:
     """A terminal's width, or room enough for whoever reads a pipe. Text is text: no markup in it is followed."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    return Screen(width=width, highlight=False, markup=False, emoji=False)
+
+
+class Screen(Console):
+    """A reader that goes away is nobody's failure: the command decides what becomes of it."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def status_text(status: str) -> Text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -103,6 +104,7 @@ def _head(app: App, row: RunRow) -> list[RenderableType]:
 
 
 def _remedy(row: RunRow) -> str:
+    run = clean(shlex.quote(row.id))
     if row.blocked == "unknown outcome":
-        return "tarry resolve RUN STEP --result JSON | --failed TEXT | --redo"
-    return "put the code right, then tarry retry RUN"
+        return f"tarry resolve {run} STEP --result JSON | --failed TEXT | --redo"
+    return f"put the code right, then tarry retry {run}"

@@ -76,7 +76,8 @@ def _letter(row: Letter) -> Event:
 
 
 def _entry(row: Entry) -> Event:
-    what = f"{row.kind.value} {row.scope}{row.name}" + (f" #{row.round + 1}" if row.round else "")
+    attempts = row.kind in (EntryKind.INTENT, EntryKind.ATTEMPT)
+    what = _named(row.kind.value, row.scope, row.name, row.round if attempts else row.round + 1)
     if row.outcome is Outcome.FAILED and row.kind in (EntryKind.STEP, EntryKind.ATTEMPT) and row.value is not None:
         error = decode_error(row.value)
         return Event(row.at_ms, 3, "entry", what, f"failed: {error.type}: {error.message}", None, True)
@@ -91,8 +92,11 @@ def _audit(row: Audit) -> Event:
 
 def _wait(row: Wait) -> Event:
     until = "" if row.deadline_ms is None else f"until {instant(from_ms(row.deadline_ms))}"
-    what = f"{row.kind.value} {row.scope}{row.name}" + (f" #{row.round + 1}" if row.round else "")
-    return Event(row.opened_ms, 5, "open", what, until)
+    return Event(row.opened_ms, 5, "open", _named(row.kind.value, row.scope, row.name, row.round + 1), until)
+
+
+def _named(kind: str, scope: str, name: str, count: int) -> str:
+    return f"{kind} {scope}{name}" + (f" #{count}" if count > 1 else "")
 
 
 def _fields(detail: bytes | None) -> str:
