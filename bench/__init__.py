@@ -13,7 +13,7 @@ it.
     contest.py      the order of play, the time limits, the medians
     crew.py         the processes of one trial, seen from the harness
     host.py         the same, seen from inside the process
-    bill.py         statements, rows and bytes per unit of a load
+    bill.py         statements, rows and bytes, counted in the process; billing.py: what one more unit costs
     table.py        what is shown and what is kept
 
 A new system is one file with a Worker and a Sender, and one line in systems.py. Nothing but the standard

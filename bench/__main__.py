@@ -37,7 +37,7 @@ Chosen = TypeVar("Chosen")
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="The loads, for Tarry and its rivals.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
-    parser.add_argument("--loads", type=listed, help=f"of {','.join(load.name for load in FULL)}")
+    parser.add_argument("--loads", type=listed, help="such as W1,W2,W6")
     parser.add_argument("--systems", type=listed, default=list(DEFAULT), help=f"of {','.join(SYSTEMS)}")
     parser.add_argument("--times", type=int, default=3, help="how often each load is played")
     parser.add_argument("--bill", action="store_true", help="count statements, rows and bytes instead")
@@ -57,7 +57,8 @@ def chosen(of: Mapping[str, Chosen], names: Iterable[str] | None) -> list[Chosen
 
 def loads_of(options: argparse.Namespace) -> list[Load]:
     sizes = QUICK if options.quick or options.bill else FULL
-    return chosen({load.name: load for load in sizes}, options.loads)
+    named = {measure.name.split()[0]: load for load in sizes for measure in load.measures}
+    return list(dict.fromkeys(chosen(named, options.loads)))
 
 
 def keep(found: Mapping[str, Any], about: Mapping[str, Any]) -> None:
