@@ -19,7 +19,7 @@ class InFlight:
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
         self._calls: dict[Call, None] = {}
-        self._used: set[EntryId] = set()
+        self._used: dict[str, set[EntryId]] = defaultdict(set)
         self._folds: set[str] = set()
         self._rounds: dict[tuple[EntryKind, str, str], int] = defaultdict(int)
         self.waiting: dict[WaitId, Call] = {}
@@ -82,9 +82,10 @@ class InFlight:
     # --- names: each identifies one thing in a pass (rule 3.3) ---
 
     def use_name(self, entry_id: EntryId, kind: str) -> None:
-        if entry_id in self._used:
+        used = self._used[entry_id.scope]
+        if entry_id in used:
             raise NameReused(kind=kind, name=entry_id.name, run_id=self._run_id)
-        self._used.add(entry_id)
+        used.add(entry_id)
 
     def use_fold(self, channel: str) -> None:
         if channel in self._folds:
@@ -97,6 +98,7 @@ class InFlight:
 
     def forget_scope(self, prefix: str) -> None:
         """The rounds of a fold that are over: their names may come again, with another message."""
-        self._used = {used for used in self._used if not used.scope.startswith(prefix)}
+        for scope in [scope for scope in self._used if scope.startswith(prefix)]:
+            del self._used[scope]
         for key in [key for key in self._rounds if key[1].startswith(prefix)]:
             del self._rounds[key]

@@ -28,6 +28,9 @@ class Observer(Protocol):
     def statement(self, name: str, runs: int, rows: Sequence[Row]) -> None: ...
 
 
+_OVER = Closed(what="transaction")
+
+
 class Link:
     """Used by one thread at a time, which holds `lock` where others could come."""
 
@@ -98,14 +101,14 @@ class Link:
     def commit(self) -> None:
         self.rows("commit")
         self._inside = False
-        self._over = Closed(what="transaction")
+        self._over = _OVER
 
     def rollback(self) -> None:
         """Ends the transaction, where one is open. SQLite has rolled it back by itself after some
         errors."""
         if self._inside:
             self._inside = False
-            self._over = self._over or Closed(what="transaction")
+            self._over = self._over or _OVER
             with suppress(apsw.Error):
                 self._cursor.execute(self._sql["rollback"])
 

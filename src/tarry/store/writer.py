@@ -57,6 +57,8 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._commit_s = 0.0
+        self._id = new_id("batch")
+        self._batches = 0
 
     # --- callers ---
 
@@ -177,7 +179,8 @@ class Writer:
             if tx is None:
                 return None
             batch = Batch([job.item for job in jobs], documents)
-            name = new_id("batch")
+            self._batches += 1
+            name = f"{self._id}.{self._batches}"
             with tx:
                 batch.run(tx)
                 began = elapsed_s()
