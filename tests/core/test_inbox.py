@@ -125,6 +125,15 @@ def test_a_refused_message_is_not_seen():
     box.check_acked()
 
 
+def test_a_message_that_won_a_race_and_was_refused_is_not_seen_again():
+    """SPEC 4.6, 4.9: known to the pass before the race or not; it owes no ack."""
+    box = inbox(numbers=[1, 2])
+    box.refuse_number(told(1))
+    assert box.peek() == told(2)
+    box.refuse_number(told(7))
+    assert (box.peek(), box.want().after, box.oldest_unacked()) == (None, 7, None)
+
+
 def entry(number: int, kind: EntryKind, name: str) -> Entry:
     return Entry("r", number, kind, "", name, 0, Outcome.OK)
 

@@ -73,8 +73,8 @@ class Draft:
         self.writes.append(wait)
 
     def drop_wait(self, wait: WaitId) -> None:
-        if self.waits.pop(wait, None) is not None:
-            self.writes.append(DropWait(self.run.id, wait))
+        del self.waits[wait]
+        self.writes.append(DropWait(self.run.id, wait))
 
     def open_waits(self, kind: WaitKind, name: str) -> list[Wait]:
         return [w for w in self.waits.values() if w.kind is kind and w.name == name and w.outcome is None]
