@@ -1,89 +1,92 @@
-"""The shop: the workflow that the demo breaks. A worker process runs it: `python -m …shop STORE LEDGER`."""
+"""The shop that the demo breaks: `tarry worker tarry.edge.cli.demo.shop:app`, in the folder of store and world.
+
+Nothing in it knows of kills. Its signal and its channel take recorded webhook bodies; what a body has beside the
+fields that are declared here is ignored.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from tarry.app import App
-from tarry.edge.cli.demo.ledger import Ledger
+from tarry.edge.cli.demo.world import World
 from tarry.engine.context import Run
 from tarry.engine.frame import current_step
 from tarry.engine.names import Channel, Signal
 from tarry.errors import WaitTimeout
+from tarry.model import Safety
 
-LEASE_S = 1.0
-SLOW_S = 1.5
-
-
-@dataclass
-class Account:
-    login: str
+STORE = "sqlite:///shop.db"
+WORLD = Path("world.txt")
 
 
-@dataclass
-class Plan:
-    name: str
+class Plan(BaseModel):
     monthly_price_in_cents: int
 
 
-@dataclass
-class Purchase:
-    account: Account
+class Purchase(BaseModel):
+    unit_count: int
     plan: Plan
 
 
-@dataclass
-class Bought:
-    """A part of a recorded marketplace webhook: what it has beside is ignored."""
+class Bought(BaseModel):
+    """GitHub's `marketplace_purchase` event."""
 
-    action: str
     marketplace_purchase: Purchase
 
 
+class Tier(BaseModel):
+    monthly_price_in_dollars: int
+
+
+class Sponsorship(BaseModel):
+    tier: Tier
+
+
+class Sponsored(BaseModel):
+    """GitHub's `sponsorship` event."""
+
+    sponsorship: Sponsorship
+
+
+app = App(STORE)
 paid = Signal("paid", Bought)
-sponsors: Channel[Any] = Channel("sponsors")
-GIFTS = 4
+gifts = Channel("gifts", Sponsored)
 
 
-def shop(store: str, ledger: Ledger) -> App:
-    app = App(store)
-
-    async def effect(slow: bool) -> str:
-        step = current_step()
-        ledger.tried(step.key)
-        await asyncio.sleep(SLOW_S if slow else 0)
-        ledger.apply(step.key)
-        return step.key
-
-    @app.workflow(accepts=[paid, sponsors])
-    async def order(run: Run[Any], kind: str) -> str:
-        await run.step("reserve", effect, kind == "slow")
-        try:
-            bought = await run.wait(paid, timeout="2s" if kind == "hurried" else "24h")
-        except WaitTimeout:
-            await run.step("release", effect, False)
-            return "abandoned"
-        gifts = run.fold(sponsors, [0, 0])
-        while kind == "sponsored" and gifts.state[0] < GIFTS:
-            message = await anext(aiter(gifts))
-            dollars = message.payload["sponsorship"]["tier"]["monthly_price_in_dollars"]
-            await run.step("thank", effect, False, key=message.key)
-            await message.ack([gifts.state[0] + 1, gifts.state[1] + dollars])
-        await run.step("ship", effect, False)
-        cents = bought.marketplace_purchase.plan.monthly_price_in_cents
-        return f"shipped to {bought.marketplace_purchase.account.login}: {cents} cents, {gifts.state[1]} dollars given"
-
-    return app
+async def ask_warehouse() -> str:
+    return await World(WORLD).reserve(current_step().key)
 
 
-async def work(store: str, ledger: Path) -> None:
-    async with shop(store, Ledger(ledger)) as app:
-        await app.run_worker(lease_s=LEASE_S)
+async def post_letter() -> str:
+    return await World(WORLD).post(current_step().key)
 
 
-if __name__ == "__main__":
-    asyncio.run(work(sys.argv[1], Path(sys.argv[2])))
+async def thank(dollars: int, gift: Sponsored) -> int:
+    await World(WORLD).reserve(current_step().key)
+    return dollars + gift.sponsorship.tier.monthly_price_in_dollars
+
+
+@app.workflow(accepts=[paid])
+async def order(run: Run[Any], patience: str) -> str:
+    await run.step("reserve", ask_warehouse)
+    try:
+        bought = await run.wait(paid, timeout=patience)
+    except WaitTimeout:
+        await run.step("release", ask_warehouse)
+        return "abandoned"
+    await run.step("ship", ask_warehouse)
+    await run.step("letter", post_letter, safety=Safety.AT_MOST_ONCE)
+    purchase = bought.marketplace_purchase
+    return f"shipped {purchase.unit_count} for {purchase.plan.monthly_price_in_cents} cents"
+
+
+@app.workflow(accepts=[gifts])
+async def fund(run: Run[Any]) -> str:
+    total = run.fold(gifts, 0)
+    async for gift in total:
+        await gift.handle("thank", thank, total.state, gift.payload)
+    return f"{total.state} dollars"
