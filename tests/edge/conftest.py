@@ -26,8 +26,8 @@ Drive = Callable[[str], None]
 @pytest.fixture
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
-    for name in ("TARRY_STORE", "TARRY_LOG_LEVEL", "COLUMNS", "FORCE_COLOR"):
-        monkeypatch.setenv(name, "")
+    for name in ("TARRY_LOG_LEVEL", "COLUMNS", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.setenv(name, "")  # so that what a call sets is undone, too
         monkeypatch.delenv(name)
     named = f"sqlite:///{tmp_path}/shop.db"
     monkeypatch.setenv("TARRY_STORE", named)

@@ -86,7 +86,7 @@ def test_timed_out(tarry: Command) -> None:
     assert "goes on" in ran.err
 
 
-def test_not_there(tarry: Command, url: str) -> None:
+def test_not_there(tarry: Command) -> None:
     """SPEC 14: 4. A store that is not there is not made by looking for it."""
     ran = tarry("runs")
     assert (ran.code, "there is no store at" in ran.err) == (4, True)
