@@ -58,7 +58,7 @@ readme: $(READY)  ## the README's blocks, word for word, against the built wheel
 	$(if $(wildcard tests/house/readme_run.py),$(BIN)/python tests/house/readme_run.py)
 
 bench: $(READY)  ## the loads, for Tarry and its rivals
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(BENCH)
 
 prove: $(READY)  ## the long tests and campaigns
 	$(PYTEST) -m long --timeout 3600

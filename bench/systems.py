@@ -40,6 +40,18 @@ RAW = System(
         "W6": "holds no runs in memory",
     },
 )
+TARRY = System(
+    name="tarry",
+    module="bench.tarry_sqlite",
+    python=own_python,
+    lease_s=1.0,
+    skips={"W4f": "a run of its own: python -m tests.faults.siege shows folds across kills"},
+    notes={
+        "all": "write-ahead log, synchronous FULL, its default",
+        "W4": "message.handle: a step and the ack in one commit",
+        "W5r": "the lease of the dead worker is over when the clock starts",
+    },
+)
 DBOS = System(
     name="dbos",
     module="bench.dbos_sqlite",
@@ -61,5 +73,5 @@ DBOS_ROLLBACK = replace(
     notes={**DBOS.notes, "all": "all its defaults: rollback journal, under whose locks senders starve"},
 )
 
-SYSTEMS = {system.name: system for system in (RAW, DBOS, DBOS_ROLLBACK)}
-DEFAULT = ("raw", "dbos")
+SYSTEMS = {system.name: system for system in (RAW, TARRY, DBOS, DBOS_ROLLBACK)}
+DEFAULT = ("raw", "tarry", "dbos")
