@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tarry.core.codec import encode_error
 from tarry.core.commands import Block, End, Finish, Release
@@ -48,15 +48,24 @@ def of_body(body: asyncio.Task[Any], workflow: Workflow, run: RunRecord) -> End:
     error = asyncio.CancelledError() if body.cancelled() else body.exception()
     if error is None:
         return _returned(body.result(), workflow)
-    if isinstance(error, OutcomeUnknown):
-        return Block(Blocked.UNKNOWN_OUTCOME, str(error))
-    if isinstance(error, (RunCancelled, RunExpired)) and (run.cancelling or run.expiring):
+    if unknown := _found(error, OutcomeUnknown):
+        return Block(Blocked.UNKNOWN_OUTCOME, str(unknown))
+    if (run.cancelling or run.expiring) and _found(error, RunCancelled, RunExpired):
         return forced(run)
-    culprit = error.fields.get("entry") if isinstance(error, StepFailed) else None
+    failed = _found(error, StepFailed)
+    culprit = failed.fields.get("entry") if isinstance(failed, StepFailed) else None
     delay_ms = workflow.retry.delay_ms(run.attempt, run.id)
     if delay_ms is not None and isinstance(error, Exception):
         return Release(delay_ms, again=True, culprit=culprit)
     return Finish(Status.FAILED, error=encode_error(error), culprit=culprit)
+
+
+def _found(error: BaseException, *kinds: type[BaseException]) -> BaseException | None:
+    """The error itself, or what a task group has wrapped, if it is of one of these kinds."""
+    if isinstance(error, BaseExceptionGroup):
+        inside = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return next((found for each in inside if (found := _found(each, *kinds))), None)
+    return error if isinstance(error, kinds) else None
 
 
 def _returned(value: Any, workflow: Workflow) -> Finish:

@@ -49,7 +49,7 @@ class Cluster:
 
     def machinery(self, skew_ms: int) -> tuple[SimStore, SimWriter, SimWakeups]:
         """A process's own store, writer and wake-ups."""
-        store = SimStore(self.real, SimClock(self.loop, skew_ms), self.faults, self.landed)
+        store = SimStore(self.real, SimClock(self.loop, skew_ms), self.faults, self.landed, self.untold)
         wakeups = SimWakeups(store, self)
         return store, SimWriter(store, wakeups.committed, self.faults, self.told), wakeups
 
@@ -125,8 +125,15 @@ class Cluster:
         self.oracle.ended(run)
         self.say("ended", run.id, run.status)
 
+    def untold(self) -> None:
+        """A batch landed, and its process will be told that nobody knows."""
+        self.model.blind = True
+
     def told(self, items: Sequence[Any], results: Sequence[Any]) -> None:
+        now_ms = self.real.clock.now_ms()
         for item, result in zip(items, results, strict=True):
+            if wrong := self.model.follow(item, result, now_ms):
+                self.broken.append(wrong)
             self.counts.update(rare(item, result))
             if isinstance(item, Deliver):
                 self.say("told", item.name, item.key, str(getattr(result, "status", type(result).__name__)))

@@ -15,6 +15,7 @@ from tarry.core.commands import Cancel, CloseChannel, Resolve, Retry, Start
 from tarry.core.states import over
 from tarry.model import ArrivalKind, ArrivalStatus, Blocked, EntryKind, Outcome, RunRecord, Status, WaitKind
 from tarry.testing.history import Healed, Violation, check
+from tarry.testing.sim.body import REGISTRY
 from tarry.testing.sim.cluster import Cluster
 from tarry.testing.sim.dump import final
 from tarry.testing.sim.loop import Stalled
@@ -109,7 +110,8 @@ class Schedule:
 
         async def start(sender: Sender) -> None:
             await asyncio.sleep(self.chance.choice(GAPS_S))
-            await sender.insist(Start(run_id, workflow, f"[{self.trees[run_id]}]".encode()))
+            data = f"[{self.trees[run_id]}]".encode()
+            await sender.insist(Start(run_id, workflow, data, accepts=REGISTRY.accepts[workflow]), REGISTRY.documents)
 
         return start
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from tarry.app import parcels
 from tarry.core.commands import Command, Deliver
 from tarry.errors import RunNotFound, StoreError, TarryError, UnknownSignal
 from tarry.model import ArrivalKind, Receipt, ReceiptStatus
+from tarry.store.writer import NO_DOCUMENTS
 from tarry.testing.history import Fail, Info, Invoke, Ok, fingerprint
 from tarry.testing.sim.body import CHANNEL, SIGNAL
 from tarry.testing.sim.oracle import Oracle
@@ -91,11 +93,11 @@ class Sender:
             except (StoreError, TimeoutError, RunNotFound):
                 await asyncio.sleep(self._chance.choice(AGAIN_S) + 0.001)
 
-    async def insist(self, command: Command) -> Any:
+    async def insist(self, command: Command, documents: Mapping[str, bytes] = NO_DOCUMENTS) -> Any:
         """Until it is answered: every such command may be repeated."""
         while True:
             try:
-                return await self._writer.commit(command)
+                return await self._writer.commit(command, documents)
             except (StoreError, RunNotFound):
                 await asyncio.sleep(self._chance.choice(AGAIN_S) + 0.01)
             except TarryError as error:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
+from tarry.errors import StoreError
 from tarry.store.protocol import Store, Transaction
 from tarry.testing.sim.faults import Faults
 from tarry.testing.sim.loop import SimLoop
@@ -39,10 +40,13 @@ Landed = Callable[[Sequence[Any]], None]
 class SimStore:
     """`items` is what the process is committing just now. Reads go straight to the real store."""
 
-    def __init__(self, real: Store, clock: SimClock, faults: Faults, landed: Landed) -> None:
+    def __init__(
+        self, real: Store, clock: SimClock, faults: Faults, landed: Landed, untold: Callable[[], None]
+    ) -> None:
         self._real = real
         self._faults = faults
         self._on_landed = landed
+        self._on_untold = untold
         self._batches: set[str] = set()
         self.clock = clock
         self.items: Sequence[Any] = ()
@@ -63,7 +67,12 @@ class SimStore:
         self._faults.after_commit()
 
     def landed(self, batch: str) -> bool:
-        self._faults.on_look_up()
+        try:
+            self._faults.on_look_up()
+        except StoreError:
+            if batch in self._batches:
+                self._on_untold()
+            raise
         return batch in self._batches
 
     def tidy(self) -> None: ...
