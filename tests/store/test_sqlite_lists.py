@@ -40,14 +40,17 @@ def stores() -> Iterator[tuple[MemoryStore, SqliteStore]]:
 
 def history(run: Any) -> list[Any]:
     number = int(run.id[-2:])
-    step = Record(Entry(run.id, 1, EntryKind.STEP, "", "s", 0, Outcome.OK, b'"a longer value"'))
+    steps = [
+        Record(Entry(run.id, no, EntryKind.STEP, "", f"s{no}", 0, Outcome.OK, b'"a longer value"'))
+        for no in (1, 2, 3, 4)
+    ]
     sent = [town.message(run.id, f"m{n}", f"c{n % 2}") for n in range(4)] + [town.signal(run.id, "k", "early")]
     if number == 1:
-        return [*sent, town.advance(run, step, end=Finish(Status.SUCCEEDED, b'"done"'))]
+        return [*sent, town.advance(run, *steps, end=Finish(Status.SUCCEEDED, b'"done"'))]
     if number == 2:
-        return [*sent, town.advance(run, step, end=Finish(Status.FAILED, None, b'{"type":"x"}', 1))]
+        return [*sent, town.advance(run, *steps, end=Finish(Status.FAILED, None, b'{"type":"x"}', 1))]
     wait = town.wait_on(run.id, "paid" if number % 2 else "approved", None if number == 3 else 1000 * number)
-    return [*sent, town.advance(run, step, wait, end=Park() if number < 5 else None)]
+    return [*sent, town.advance(run, *steps, wait, end=Park() if number < 5 else None)]
 
 
 def both(memory: MemoryStore, sqlite: SqliteStore, *items: Any) -> None:
