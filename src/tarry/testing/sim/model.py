@@ -27,10 +27,11 @@ from tarry.core.commands import (
     Started,
 )
 from tarry.errors import UnknownSignal
-from tarry.model import Receipt, Status, Wait
+from tarry.model import CancelReceipt, Receipt, Status, Wait
 
 NUMBERS = ("a", "b", "d", "x1", "x2")
 LATE = ("d",)
+CANCELS = ("cancelling", "cancelled")
 KNOWN = ("a", "b", "c", "d", "x1", "x2", "x3")
 
 Name = tuple[str, str]
@@ -255,7 +256,7 @@ class Model:
             return self._judge(run, item, result, now_ms)
         if isinstance(item, Advance) and isinstance(result, Advanced):
             run.write(item, now_ms)
-        elif isinstance(item, Cancel) and result.status in ("cancelling", "cancelled"):
+        elif isinstance(item, Cancel) and isinstance(result, CancelReceipt) and result.status in CANCELS:
             run.over = "cancel"
             run.waits.clear()
         elif isinstance(item, CloseChannel) and result is True:

@@ -105,7 +105,10 @@ class Oracle:
 
     def order(self, run_id: str) -> list[str]:
         """The order of the longest pass."""
-        return max(self._orders[run_id].values(), key=len)
+        return max(self._orders[run_id].values(), key=len, default=_NOTHING)
+
+
+_NOTHING: list[str] = []
 
 
 def digest_of(entry: Entry) -> str:

@@ -20,12 +20,14 @@ from tarry.testing.sim.cluster import Cluster
 from tarry.testing.sim.dump import final
 from tarry.testing.sim.loop import Stalled
 from tarry.testing.sim.node import LEASE_S, POLL_S
+from tarry.testing.sim.prefixes import departures
 from tarry.testing.sim.senders import Parcel, Sender, parcel
 from tarry.testing.sim.trees import drops, folds, tree
 
 CHAOS_S = (1.0, 5.0, 15.0, 30.0)
 QUIET_S = LEASE_S + POLL_S + 2
 FEEDINGS = 40
+CUT_EACH = 5
 FEED_S = 5.0
 GAPS_S = (0.0, 0.001, 0.005, 0.3, 1.0, 1.0, 5.0)
 
@@ -216,6 +218,9 @@ class Schedule:
             if run.status is Status.FAILED or (run.status is Status.SUCCEEDED and run.result != b'"done"'):
                 cluster.broken.append(f"ended as no tree ends: {run}")
             cluster.counts[f"run {run.status}"] += 1
+            if self.seed % CUT_EACH == 0 and run.id not in self._folding():
+                cluster.counts["journals cut"] += 1
+                cluster.broken += departures(tables, run, cluster.oracle.order(run.id))
 
 
 def play(seed: int, *, tracing: bool = False) -> Verdict:
