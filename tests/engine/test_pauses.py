@@ -218,7 +218,8 @@ async def test_a_blocked_run_goes_on_after_its_code_is_fixed(lab: Lab) -> None:
         await run.sleep("nap", "1s")
         await asyncio.sleep(0)
         async with asyncio.timeout(None):
-            return 2
+            await asyncio.sleep(0)
+        return 2
 
     fixed.__name__ = "body"
     await lab.start(body)

@@ -55,9 +55,9 @@ class Town:
         await run.step("ship", self.effect, run.id, "ship", epoch, False, check=False)
         return f"{charged in ('charged', 'unknown')} {amount} {more} {total}"
 
-    async def wait(self, run: Run[Any], signal: Signal[int], timeout: str | None, pass_id: str) -> int | None:
+    async def wait(self, run: Run[Any], signal: Signal[int], limit: str | None, pass_id: str) -> int | None:
         try:
-            value = await run.wait(signal, timeout=timeout)
+            value = await run.wait(signal, timeout=limit)
         except WaitTimeout:
             self.recorder.write(Outcome(run.id, signal.name, "timeout", pass_id=pass_id))
             return None

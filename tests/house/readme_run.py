@@ -19,7 +19,8 @@ def main() -> int:
     text = (ROOT / "README.md").read_text()
     module = re.search(r"`(\w+\.py)`:\n\n```python\n(.*?)```", text, re.DOTALL)
     consoles = re.findall(r"```console\n(\$.*?)```", text, re.DOTALL)
-    assert module and len(consoles) == 2, "README has lost its example"
+    assert module, "README has lost its module"
+    assert len(consoles) == 2, "README has lost its terminals"
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         binaries = install(home)

@@ -239,8 +239,8 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Advanced:
-    """What the owner learns with each write: where the run stands, its waits, open and settled, with what settled them, and
-    the messages it wanted. `over`: the run is no longer this worker's, by its own `end`."""
+    """What the owner learns with each write: where the run stands, its waits, open and settled, with what settled
+    them, and the messages it wanted. `over`: the run is no longer this worker's, by its own `end`."""
 
     run: RunRecord
     over: bool
