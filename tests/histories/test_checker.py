@@ -127,6 +127,12 @@ def test_h2_sees_an_arrival_that_nobody_delivered():
     assert Scene().run().arrival(1, "a", "1", "buffered").rules == ["H2"]
 
 
+def test_h2_sees_what_the_type_refused_taken_in():
+    """SPEC 4.6: withdrawn before user code sees it."""
+    scene = Scene().run().deliver(1, 2, "a", "1", "delivered").arrival(1, "a", "1", "invalid")
+    assert "H2" in scene.take(9, "payload", "1").rules
+
+
 def test_h2_sees_a_message_that_nobody_sent():
     scene = Scene(dumped=False).deliver(1, 2, "k", "1", "buffered", kind="channel", name="c", number=1)
     scene.at(5, Received(RUN, "c", "k", 1, payload="2"))
@@ -173,6 +179,12 @@ def test_h3_a_wait_may_time_out_before_the_delivery_that_comes_late():
     assert scene.rules == []
 
 
+def test_h3_a_timeout_of_which_little_is_known_contradicts_nothing():
+    scene = Scene().run("waiting", due_ms=1).wait("timer", "t").take(9, "timeout", deadline_ms=5)
+    scene.deliver(8, 9, "a", "1", "buffered").arrival(1, "a", "1", "buffered")
+    assert scene.rules == []
+
+
 def test_h3_a_pruned_run_keeps_nothing():
     """SPEC 3.1."""
     scene = Scene().deliver(1, 2, "a", "1", "delivered").deliver(5, 6, "a", "1", "gone")
@@ -216,7 +228,15 @@ def test_h3_sees_a_timeout_after_what_came_in_time(decided: int, rules: list[str
 
 
 def test_h3_sees_a_run_that_ended_without_what_was_delivered():
-    assert Scene().run().deliver(1, 2, "a", "1", "delivered").arrival(1, "a", "1").rules == ["H3"]
+    scene = Scene().run().deliver(10, 12, "a", "1", "delivered").arrival(1, "a", "1", at_ms=11)
+    assert scene.rules == ["H3"]
+    assert scene.entry(1, "wait", NAME, "timeout").take(9, "timeout", deadline_ms=5).rules == ["H3"]
+
+
+def test_h3_sees_a_message_vanish_before_its_ack():
+    scene = Scene().run("cancelled").head("c", 1)
+    scene.deliver(1, 2, "k", "1", "buffered", kind="channel", name="c", number=2)
+    assert scene.rules == ["H3"]
 
 
 def test_h3_sees_an_outcome_that_the_store_does_not_keep():
@@ -237,6 +257,25 @@ def test_h4_without_a_key_an_equal_event_is_the_same_one():
     assert scene.rules == []
 
 
+def test_h4_a_buffered_winner_may_go_unread_at_the_end():
+    """SPEC 4.3, 4.16: its type was checked at the door, so it had settled the name."""
+    scene = Scene().run().deliver(1, 2, "a", "1", "buffered").arrival(1, "a", "1", "stale")
+    assert scene.deliver(5, 6, "b", "2", "already_settled", retained="1").rules == []
+
+
+def test_h4_what_did_not_fit_leaves_the_latch_to_another():
+    """SPEC 4.3: the first that fits."""
+    scene = Scene().run().deliver(1, 2, "a", "x", "buffered").arrival(1, "a", "x", "invalid")
+    scene.deliver(5, 6, "b", "2", "delivered").arrival(2, "b", "2").take(9, "payload", "2")
+    assert scene.rules == []
+
+
+def test_h4_judges_without_the_dump():
+    scene = Scene(dumped=False).deliver(1, 2, "a", "1", "delivered").take(9, "payload", "1")
+    assert scene.deliver(5, 6, "b", "2", "already_settled", retained="1").rules == []
+    assert scene.deliver(7, 8, "b", "2", "already_settled", retained="2").rules == ["H4"]
+
+
 def test_h4_votes_are_counted_until_one_decides():
     """SPEC 7.2."""
     scene = Scene().run().deliver(1, 2, "ann", "y", "counted", kind="vote")
@@ -254,6 +293,12 @@ def test_h4_sees_a_key_accepted_twice(second: str):
 def test_h4_sees_two_keys_accepted():
     scene = Scene(dumped=False).deliver(1, 3, "a", "1", "delivered").deliver(2, 4, "b", "1", "delivered")
     assert scene.take(9, "payload", "1").rules == ["H4"]
+
+
+def test_h4_sees_one_delivered_past_another_that_is_buffered():
+    scene = Scene().run().deliver(1, 9, "a", "1", "buffered").arrival(1, "a", "1", "buffered")
+    scene.deliver(1, 9, "b", "1", "delivered").arrival(2, "b", "1").take(9, "payload", "1")
+    assert scene.rules == ["H4"]
 
 
 def test_h4_sees_two_winners_in_the_store():
@@ -360,6 +405,12 @@ def test_h6_sees_an_open_latch_after_it_was_settled(status: str):
 def test_h6_sees_an_answer_that_knows_the_future():
     scene = settled().take(8, "payload", "1").deliver(-5, -3, "b", "2", "already_settled", retained="1")
     assert scene.rules == ["H6"]
+
+
+def test_h6_sees_the_winner_foretold_though_an_earlier_try_of_it_is_unknown():
+    """The retry was accepted, so the first try did nothing."""
+    scene = settled().take(8, "payload", "1").deliver(-9, None, "a", "1", None)
+    assert scene.deliver(-5, -3, "b", "2", "already_settled", retained="1").rules == ["H6"]
 
 
 def test_h6_sees_an_outcome_before_its_delivery():
@@ -531,6 +582,7 @@ def test_h9_what_came_shortly_before_the_end_is_undecided():
     scene.end = 10_000
     assert scene.rules == []
     assert scene.report().counts["undecided"] == 1
+    assert scene.report().counts["quiet_s"] == 9
 
 
 @pytest.mark.parametrize("taken", [None, 13_000])

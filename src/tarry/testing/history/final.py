@@ -103,7 +103,8 @@ class LetterRow:
 
 @dataclass(frozen=True)
 class Final:
-    """The dump. `now_ms` is the store's clock at the dump, `taken_ns` the monotonic one."""
+    """The dump. `now_ms` is the store's clock at the dump, `taken_ns` the monotonic one: without the two, rule
+    H9 has nothing to go by but the last line of the history."""
 
     runs: tuple[RunRow, ...] = ()
     waits: tuple[WaitRow, ...] = ()

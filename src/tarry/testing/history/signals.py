@@ -67,7 +67,7 @@ def _kept(story: NameStory, delivery: Delivery, row: ArrivalRow | None) -> bool:
     """A message that was acked has been used up; its row may go."""
     if row is None:
         number = delivery.answer.number if delivery.answer else None
-        return story.kind == CHANNEL and number is not None and number <= story.head
+        return number is not None and number <= story.head
     return delivery.equals(row)
 
 
@@ -87,10 +87,10 @@ def _applied(story: NameStory, delivery: Delivery, row: ArrivalRow | None) -> It
 def _timely(story: NameStory, delivery: Delivery, row: ArrivalRow) -> Iterator[Violation]:
     """No wait times out on a name that a payload had settled before, by the store's own clock."""
     for taken in story.outcomes:
-        told = taken.event
-        if told.outcome != "timeout" or told.decided_at_ms is None or row.at_ms is None:
+        deadline_ms = taken.event.deadline_ms
+        if taken.event.outcome != "timeout" or deadline_ms is None or row.at_ms is None:
             continue
-        if row.at_ms < told.decided_at_ms and (told.deadline_ms is None or row.at_ms < told.deadline_ms):
+        if row.at_ms < deadline_ms:
             yield story.breaks("H3", "lost", "accepted in time, and the wait timed out", delivery, row, taken)
     used = story.payloads or _settled_rows(story)
     if delivery.status == "delivered" and story.row and story.row.status == "succeeded" and not used:
@@ -194,8 +194,7 @@ def _overtaken(story: NameStory) -> Iterator[Violation]:
     for delivery in story.standing:
         row = story.row_of(delivery)
         for payload, taken in first.items():
-            later = asked.get(payload, -1) > delivery.answered_ns
-            if later and payload != delivery.ask.payload and not _gone(row):
+            if asked.get(payload, -1) > delivery.answered_ns:
                 yield story.breaks("H6", "wrong", "a later one won over an accepted one", delivery, taken)
         if row is not None and row.status == "already_settled" and story.winner and row.no < story.winner.no:
             yield story.breaks("H6", "wrong", "the first that fitted did not win", row, story.winner)

@@ -64,6 +64,7 @@ def _counts(story: Story, bound: liveness.Bound) -> Counter[str]:
         tried = sum(isinstance(seen.event, Effect) for seen in run.effects)
         counts.update(passes=len(run.passes), effects=tried, ended=len(run.ended))
         counts["fenced"] += tried - len(effects.unfenced(run))
+    counts["quiet_s"] = (bound.end_ns - bound.healed_ns) // 1_000_000_000
     counts["failed"] = sum(isinstance(line.event, Fail) for line in story.history.lines)
     return counts
 
