@@ -49,6 +49,7 @@ TARRY = System(
     notes={
         "all": "write-ahead log, synchronous FULL, its default",
         "W4": "message.handle: a step and the ack in one commit",
+        "W6": "with a lease of 1 s: three heartbeats a second; the default of 10 s has one in three",
         "W5r": "the lease of the dead worker is over when the clock starts",
     },
 )
