@@ -145,17 +145,13 @@ def trouble(value: object, *, plain: bool = False, limits: Limits = LIMITS) -> E
 
 
 def _levels(value: object) -> int:
-    """How deep a value without cycles is nested. What it holds twice counts where it is met first."""
-    seen: set[int] = set()
+    """How deep a value without cycles is nested; what a level holds twice is looked at once."""
     level = {id(value): value}
     levels = 0
-    while True:
-        below = [parts for item in level.values() if (parts := children(item)) is not None]
-        if not below:
-            return levels
+    while below := [parts for item in level.values() if (parts := children(item)) is not None]:
         levels += 1
-        seen.update(level)
-        level = {id(child): child for parts in below for _, child in parts if id(child) not in seen}
+        level = {id(child): child for parts in below for _, child in parts}
+    return levels
 
 
 def _wrong(item: Any, plain: bool) -> str | None:
