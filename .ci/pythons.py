@@ -64,9 +64,7 @@ def passes(python: Path, tests: list[str], within_s: float) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--skip-own", action="store_true", help="leave out the version that runs this")
     parser.add_argument("--within", type=float, default=3600, metavar="SECONDS")
     parser.add_argument("tests", nargs="*", default=["tests"])

@@ -22,9 +22,7 @@ def test_deadlines_and_leases_have_clocks_of_their_own():
 def test_every_process_of_a_boot_sees_the_same_boot():
     """SPEC 6.5"""
     ask = [sys.executable, "-c", "from tarry.clock import SystemClock; print(SystemClock().boot)"]
-    told = subprocess.run(
-        ask, capture_output=True, text=True, check=True, env=dict(os.environ)
-    ).stdout.strip()
+    told = subprocess.run(ask, capture_output=True, text=True, check=True, env=dict(os.environ)).stdout.strip()
     assert told == clock.SystemClock().boot != ""
 
 

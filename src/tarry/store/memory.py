@@ -266,9 +266,7 @@ def _unread(tables: Tables, arrival: Arrival) -> bool:
 
 def _letter(arrival: Arrival, row: Sweep) -> Letter:
     key = shown(arrival.key)
-    ident = letter_id(
-        arrival.run_id, arrival.kind, arrival.name, key, arrival.payload, arrival.actor, row.reason
-    )
+    ident = letter_id(arrival.run_id, arrival.kind, arrival.name, key, arrival.payload, arrival.actor, row.reason)
     return Letter(
         ident,
         arrival.run_id,

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tarry.app import App
+from tarry.core.states import ENDS
 from tarry.edge.cli import failing, given
 from tarry.edge.cli.demo.count import Delivery, count
 from tarry.edge.cli.demo.processes import Worker, deliver, resolve
@@ -49,26 +50,33 @@ def demo(
 ) -> int:
     """See Tarry under attack: kills, duplicates, early and malformed events, a deadline; then the count."""
     folder = Path(tempfile.mkdtemp(prefix="tarry-demo-"))
-    try:
-        return asyncio.run(_told(folder, keep))
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+    good = asyncio.run(_told(folder, keep))
+    if good and not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return failing.OK if good else failing.FAILED
 
 
-async def _told(folder: Path, keep: bool) -> int:
+async def _told(folder: Path, keep: bool) -> bool:
+    """Whether it ended well. If not, its files stay."""
     store = f"sqlite:///{folder}/shop.db"
     app.open(store)
     story = Story(app, store, folder)
     try:
         await story.tell()
         good = await story.verdict()
+    except Stuck as error:
+        story.stage.say(f"\n{error}", "bold red")
+        good = False
     finally:
         await story.worker.stop()
         await app.close()
-    if keep:
+    if keep or not good:
         story.stage.say(f"\nTo look around:\nexport TARRY_STORE={store}\ntarry runs\ntarry show order-5")
-    return failing.OK if good else failing.FAILED
+    return good
+
+
+class Stuck(Exception):
+    """What the story waited for did not come."""
 
 
 class Story:
@@ -104,7 +112,7 @@ class Story:
         await self._pay("order-1", "its payment, early", wanted=("buffered",))
         self.stage.say(f"worker {await self.worker.start()} runs the orders")
         await self._ended("order-1")
-        await self._until(lambda: self._is("order-2", Status.WAITING) and self._is("order-3", Status.WAITING))
+        await self._waits("order-2", "order-3")
         self.stage.say("order-1 went straight through. The others have no payment yet, and wait for it.")
 
     async def _killed_while_they_wait(self) -> None:
@@ -116,7 +124,7 @@ class Story:
         await self._pay("order-2", "another type of event", "sponsored", key="evt-0", wanted=("invalid",))
         await self._pay("order-2", "its payment, by two senders at once", copies=2, wanted=("delivered", "duplicate"))
         await self._pay("order-2", "the same event, changed", "changed", wanted=("conflict",))
-        await self._until(lambda: self._overdue("order-3"))
+        await self._until("the deadline of order-3", lambda: self._overdue("order-3"))
         await self._pay("order-3", "its payment, after the deadline", wanted=("stale",))
         await self.worker.start()
         await self._ended("order-2", "order-3")
@@ -134,8 +142,9 @@ class Story:
             await self._app.start("order", "24h", id=run_id)
         for run_id in ("order-5", "order-6"):
             await self._pay(run_id, "its payment", wanted=("delivered",))
-        await self._until(lambda: self._world.asked("order-4/reserve") == 1)
-        await self._until(lambda: self._world.done("order-5/ship") == self._world.done("order-6/letter") == 1)
+        await self._until("order-4 to reserve", lambda: self._world.asked("order-4/reserve") == 1)
+        await self._until("order-5 to ship", lambda: self._world.done("order-5/ship") == 1)
+        await self._until("order-6 to post a letter", lambda: self._world.done("order-6/letter") == 1)
         await self._kill("while order-4 reserves, order-5 has shipped, order-6 has posted a letter")
         await self.worker.start()
         await self._pay("order-4", "its payment", wanted=("delivered",))
@@ -147,7 +156,7 @@ class Story:
             "A step that must not be repeated",
             "A letter has no key. It is AT_MOST_ONCE, so order-6 is blocked until somebody says what happened.",
         )
-        await self._until(lambda: self._is("order-6", Status.BLOCKED))
+        await self._until("order-6 to be blocked", lambda: self._is("order-6", Status.BLOCKED))
         self.stage.say("order-6 is blocked: unknown outcome. ann looks, and the letter was posted:")
         self.stage.say("""$ tarry resolve order-6 letter --result '"posted"' --actor ann""")
         await resolve(self._store, "order-6", "letter", "posted")
@@ -162,7 +171,7 @@ class Story:
         await self._app.start("fund", id="fund")
         for number in range(3):
             await self._give(number)
-        await self._until(lambda: self._world.done("fund/gifts:gift-2/thank:gift-2") == 1)
+        await self._until("the thanks for gift-2", lambda: self._world.done("fund/gifts:gift-2/thank:gift-2") == 1)
         await self._kill("while gift-2 is thanked for, and not yet counted")
         for number in range(3, len(GIFTS)):
             await self._give(number)
@@ -229,15 +238,22 @@ class Story:
         run = self._app.store.run(run_id)
         return run is not None and run.due_ms is not None and run.due_ms <= self._app.store.clock.now_ms()
 
+    async def _waits(self, *run_ids: str) -> None:
+        for run_id in run_ids:
+            await self._until(f"{run_id} to wait", lambda run_id=run_id: self._is(run_id, Status.WAITING))
+
     async def _ended(self, *run_ids: str) -> None:
         for run_id in run_ids:
-            await self._until(lambda run_id=run_id: self._is(run_id, Status.SUCCEEDED, Status.FAILED))
+            await self._until(f"{run_id} to end", lambda run_id=run_id: self._is(run_id, *ENDS))
 
-    async def _until(self, holds: Callable[[], bool]) -> None:
+    async def _until(self, what: str, holds: Callable[[], bool]) -> None:
         """Other processes write what `holds` looks at, so it looks again and again, but not for ever."""
-        async with asyncio.timeout(PATIENCE_S):
-            while not holds():  # noqa: ASYNC110
-                await asyncio.sleep(LOOK_S)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not holds():  # noqa: ASYNC110
+                    await asyncio.sleep(LOOK_S)
+        except TimeoutError:
+            raise Stuck(f"the demo waited {PATIENCE_S:.0f} s for {what}, in vain") from None
 
 
 def _effects() -> list[str]:
