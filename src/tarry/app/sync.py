@@ -50,7 +50,7 @@ class Portal:
         with self._lock:
             if self._loop is None or self._pid != os.getpid():
                 self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
-                threading.Thread(target=self._loop.run_forever, name="tarry-sync", daemon=True).start()
+                threading.Thread(target=_serve, args=(self._loop,), name="tarry-sync", daemon=True).start()
             return self._loop
 
     def stop(self) -> None:
@@ -250,6 +250,13 @@ class SyncApp:
 
     def workers(self) -> tuple[WorkerRow, ...]:
         return self._portal.run("workers", self._app.workers())
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 def _in_running_loop() -> bool:
