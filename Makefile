@@ -48,7 +48,7 @@ imports: $(READY)  ## the rooms and who may know whom
 	$(BIN)/lint-imports --no-logo
 
 siege: $(READY)  ## real processes, killed -9 by the hundred
-	$(BIN)/python -m tests.faults.siege .siege --runs 2000 --kills 300 --stops 20
+	$(BIN)/python -m tests.faults.siege .siege --runs 2000 --kills 300 --stops 20 --patience 150
 	rm -rf .siege
 
 campaign: $(READY)  ## short campaigns of faults

@@ -42,7 +42,7 @@ class Siege:
         self.runs = runs
         self.kills = kills
         self.stops = stops
-        self.patience_s = 40.0
+        self.patience_s = 60.0
         self.chance = random.Random(seed)
         self.pace_s = (BREATH_S * (kills + stops) + 2.5 * LEASE_S * stops) / max(runs, 1)
 
@@ -158,7 +158,7 @@ class Siege:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    for name, default in (("runs", 2000), ("kills", 300), ("stops", 0), ("seed", 1), ("patience", 40)):
+    for name, default in (("runs", 2000), ("kills", 300), ("stops", 0), ("seed", 1), ("patience", 60)):
         parser.add_argument(f"--{name}", type=int, default=default)
     asked = parser.parse_args()
     print(f"seed {asked.seed}")
