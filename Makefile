@@ -34,7 +34,7 @@ test: $(READY)  ## all tests but the long ones
 test-all: $(READY)  ## the fast tests under each Python that this machine has
 	$(BIN)/python .ci/pythons.py
 
-check: lint types imports test siege campaign readme  ## what CI runs
+check: lint types imports test siege readme  ## what CI runs
 	$(BIN)/python .ci/pythons.py --skip-own --within 240 tests/core tests/store tests/engine
 
 lint: $(READY)  ## format and style

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tarry.testing.sim.campaign import Tally, run
@@ -23,7 +25,7 @@ from tarry.testing.sim.schedule import play
 ROOT = Path(__file__).parents[2]
 SEEDS = ROOT / "tests" / "sim" / "seeds.txt"
 LEDGER = ROOT / "docs" / "ledger.jsonl"
-SHORT, LONG = 20_000, 200_000
+SHORT, SHORT_S, LONG = 20_000, 240, 200_000
 
 
 def failed_before() -> list[int]:
@@ -40,8 +42,8 @@ def one(seed: int) -> int:
     return bool(verdict.broken)
 
 
-def campaign(seeds: list[int], processes: int) -> Tally:
-    total = Tally()
+def campaign(seeds: list[int], processes: int, within_s: float) -> Tally:
+    total, end = Tally(), time.monotonic() + within_s
     for part in run(seeds, processes):
         total.add(part)
         for seed, broken in part.broken.items():
@@ -49,6 +51,8 @@ def campaign(seeds: list[int], processes: int) -> Tally:
             print(*(f"  {line}" for line in broken), sep="\n", flush=True)
         if len(total.broken) >= 10:
             print("ten seeds are broken: that will do")
+            break
+        if time.monotonic() > end:
             break
     return total
 
@@ -81,6 +85,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--first", type=int)
     parser.add_argument("--count", type=int)
+    parser.add_argument("--within", type=float, metavar="SECONDS", help="end early, after the chunk at hand")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--ledger", action="store_true")
     options = parser.parse_args()
@@ -88,16 +93,18 @@ def main() -> int:
         return one(options.seed)
     first = random.SystemRandom().randrange(1 << 40) if options.first is None else options.first
     count = options.count or (SHORT if options.short else LONG)
-    total = campaign([*range(first, first + count)], options.processes)
-    old = campaign(failed_before(), 1)
-    print(f"seeds {first} to {first + count - 1}: {summary(total)}; traces {total.digest}")
+    within_s = options.within or (SHORT_S if options.short else math.inf)
+    total = campaign([*range(first, first + count)], options.processes, within_s)
+    old = campaign(failed_before(), 1, math.inf)
+    print(f"seeds {first} to {first + total.schedules - 1}: {summary(total)}; traces {total.digest}")
     print(f"seeds that failed before: {summary(old)}")
-    missed = total.missed if count >= 2_000 else []
+    missed = total.missed if total.schedules >= 2_000 else []
     if missed:
         print(f"never reached: {', '.join(missed)}")
     if options.ledger:
+        LEDGER.parent.mkdir(exist_ok=True)
         with LEDGER.open("a", encoding="utf-8") as file:
-            file.write(ledger_row(total, first, count) + "\n")
+            file.write(ledger_row(total, first, total.schedules) + "\n")
     return bool(total.broken or old.broken or missed)
 
 

@@ -25,7 +25,7 @@ from tests.faults import processes
 from tests.faults.town import PARCELS, Town
 from tests.faults.verdict import judge
 
-LEASE_S = 1.0
+LEASE_S = 2.5
 WORKERS = 3
 SENDERS = 8
 TIMES = 3

@@ -88,6 +88,11 @@ FAULTS = (
                 "LONGEST_S = 60.0\n",
                 "LONGEST_S = 1_000_000.0\n",
             ),
+            (
+                "engine/hosting.py",
+                "        self._strays = strays\n        self._worker.look()\n",
+                "        self._strays = strays\n",
+            ),
         ),
     ),
     Fault(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 
 from tarry.core.states import ENDS
+from tarry.errors import StoreError
 from tarry.store.fold import Notes
 from tarry.store.protocol import Store
+
+LOG = logging.getLogger("tarry.engine")
 
 LOOK_S = 0.02
 
@@ -52,12 +56,17 @@ class Watch:
                     del self._waiters[run_id]
 
     async def _poll(self) -> None:
+        """A store that fails for a moment (a reader beside a recovery) is looked at again: who waits here has
+        nobody else to wake it."""
         change: int | None = None
         while self._waiters:
-            seen = self._store.change()
-            if seen != change:
-                change = seen
-                self._look()
+            try:
+                seen = self._store.change()
+                if seen != change:
+                    self._look()
+                    change = seen
+            except StoreError as error:
+                LOG.warning("looking for runs that have ended: %s", error)
             await asyncio.sleep(LOOK_S)
 
     def _look(self) -> None:

@@ -113,7 +113,7 @@ class Cluster:
         """A batch is durable, whether or not its caller will ever know."""
         self.counts["commits"] += 1
         now_ms = self.real.clock.now_ms()
-        self.broken += self.invariants.check(self.real.tables, now_ms)
+        self.broken += self.invariants.check(self.real.tables, now_ms, items)
         for item in items:
             self.say("landed", type(item).__name__, getattr(item, "run_id", ""))
         for run in self.real.tables.runs.values():

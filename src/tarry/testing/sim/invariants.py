@@ -6,9 +6,10 @@ does not see a lost wake-up; this does, at the commit that loses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tarry.core.commands import Advance, Record
 from tarry.core.states import ENDS, TRANSITIONS
 from tarry.model import ArrivalKind, ArrivalStatus, NameId, Outcome, RunRecord, Status, Wait, WaitKind
 from tarry.store.memory_tables import Tables
@@ -25,8 +26,11 @@ class Invariants:
         self._workers: set[str] = set()
         self._left: set[str] = set()
 
-    def check(self, tables: Tables, now_ms: int) -> Iterator[str]:
+    def check(self, tables: Tables, now_ms: int, items: Sequence[object]) -> Iterator[str]:
         yield from self._workers_rows(tables)
+        for item in items:
+            if isinstance(item, Advance):
+                yield from self._placed(tables, item)
         for run in tables.runs.values():
             before = self._runs.get(run.id)
             if before is not run:
@@ -34,6 +38,17 @@ class Invariants:
                 self._runs[run.id] = run
             yield from _stands(tables, run)
         yield from self._waits_rows(tables, now_ms)
+
+    def _placed(self, tables: Tables, command: Advance) -> Iterator[str]:
+        """What a pass places in the journal is what a transaction before it had decided, and nothing else."""
+        for part in command.parts:
+            if not isinstance(part, Record) or part.wait is None or part.wait.kind is WaitKind.CHANNEL:
+                continue
+            wait = self._waits.get((command.run_id, *part.wait))
+            landed = tables.entries.get((command.run_id, part.entry.no))
+            taken = landed is not None and landed.id == part.entry.id
+            if taken and wait is not None and wait.outcome is not part.entry.outcome:
+                yield f"{part.wait} was placed as {part.entry.outcome}, and on file it was {wait.outcome}"
 
     def _workers_rows(self, tables: Tables) -> Iterator[str]:
         """A worker that was reaped stays gone: what it held is somebody else's."""
