@@ -47,8 +47,9 @@ types: $(READY)  ## pyright, strict
 imports: $(READY)  ## the rooms and who may know whom
 	$(BIN)/lint-imports --no-logo
 
-siege: $(READY)  ## real processes, killed -9 by the hundred
-	$(BIN)/python -m tests.faults.siege .siege --runs 2000 --kills 300 --stops 20 --patience 150
+SIEGE := --runs 300 --kills 40 --stops 2
+siege: $(READY)  ## real processes, killed -9
+	$(BIN)/python -m tests.faults.siege .siege $(SIEGE) --patience 150
 	rm -rf .siege
 
 campaign: $(READY)  ## short campaigns of faults
@@ -61,6 +62,7 @@ bench: $(READY)  ## the loads, for Tarry and its rivals
 	$(BIN)/python -m bench $(BENCH)
 
 prove: $(READY)  ## the long tests and campaigns
+	$(MAKE) siege SIEGE="--runs 2000 --kills 300 --stops 20"
 	$(PYTEST) -m long --timeout 3600
 	$(BIN)/python -m tests.campaign
 
