@@ -111,3 +111,9 @@ class Scene:
     @property
     def rules(self) -> list[str]:
         return sorted({violation.rule for violation in self.report().violations})
+
+
+def settled() -> Scene:
+    """One delivery that settles the latch, taken in, with the run at its end."""
+    scene = Scene().deliver(1, 3, "a", "1", "delivered", number=1).arrival(1, "a", "1", at_ms=2)
+    return scene.run().entry(1, "wait", NAME, arrival=1)

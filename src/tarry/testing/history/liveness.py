@@ -99,7 +99,7 @@ def _asleep(run: RunStory, row: RunRow, bound: Bound) -> Iterator[Violation]:
 def _unread(story: NameStory, bound: Bound) -> Iterator[Violation]:
     open_waits: list[WaitRow] = [wait for wait in story.waits if wait.outcome is None]
     for arrival in story.arrivals:
-        fresh = arrival.status in KEPT and (story.kind != CHANNEL or arrival.no > story.head)
+        fresh = arrival.status in KEPT and arrival.no > story.head
         if open_waits and fresh and bound.overdue(arrival.at_ms):
             yield story.breaks("H9", "stuck", "asleep beside what it waits for", open_waits[0], arrival)
             return
