@@ -25,6 +25,8 @@ from tarry.testing.sim.senders import Sender
 from tarry.testing.sim.store import SimClock, SimStore
 from tarry.testing.sim.writer import SimWriter
 
+BURIALS = 20
+
 
 class Cluster:
     def __init__(self, seed: int) -> None:
@@ -101,10 +103,12 @@ class Cluster:
         for node in (*self.nodes.values(), *self._dead):
             node.host.abandon()
         self.loop.revive()
-        while tasks := asyncio.all_tasks(self.loop):  # a cancel may be lost to a timeout that comes just then
+        for _ in range(BURIALS):  # a cancel may be lost to a timeout that comes just then
+            tasks = asyncio.all_tasks(self.loop)
             for task in tasks:
                 task.cancel()
-            self.loop.run_until_complete(asyncio.wait(tasks, timeout=1))
+            if tasks:
+                self.loop.run_until_complete(asyncio.wait(tasks, timeout=1))
         self.loop.close()
 
     # --- commits ---
